@@ -124,8 +124,8 @@ class Result:
 
     def to_pandas(self) -> Any:
         """A pandas.DataFrame of the same, with the half-width of each 95 % interval (``time_half_width``), the ``message`` of
-        failures, ``warnings`` (such as "stopped early"), and ``confirmed``, how often a configuration was measured again. Needs pandas (the
-        extra ``tables``)."""
+        failures, ``warnings`` (such as "stopped early"), ``confirmed``, how often a configuration was measured again, and ``provenance``
+        ("measured", "simulated", ...). Needs pandas (the extra ``tables``)."""
         return frame(self.configurations, self.measurements, self.parameter_names, self._confirmed)
 
     def watch(self, *, page: Optional[bool] = None, height: int = 760) -> Any:
@@ -177,6 +177,7 @@ def _columns(configurations: Sequence[Dict[str, Any]], measurements: Sequence[Di
         add("message", [m.get("message") or "" for m in measurements], str)
         add("warnings", ["; ".join(m["warnings"]) for m in measurements], str)
         add("confirmed", list(confirmed), int)
+        add("provenance", [", ".join(sorted({q["provenance"] for q in m["quantities"].values()})) for m in measurements], str)
     return columns
 
 

@@ -8,7 +8,9 @@
 
 #include <cerrno>
 #include <csignal>
+#include <cstdint>
 #include <cstring>
+#include <ctime>
 #include <filesystem>
 
 #include "ergotune/error.hpp"
@@ -54,15 +56,26 @@ namespace {
 /// full pipe, a driver that hangs): the guardian restores clocks, and the store contains all rows.
 constexpr unsigned kCleanEnd = 30;
 
+/// ms in which a further signal is the same request: `timeout` sends its signal to the process and to its group.
+constexpr std::int64_t kSameRequest = 1000;
+
 std::atomic<bool> interrupted{false};
 std::atomic<int> noted{0};
+std::atomic<std::int64_t> noted_at{0};  ///< ms of the monotonic clock; 0: not yet
 
 extern "C" void note_interrupt(int signal) {
-  interrupted.store(true);
-  noted.store(signal);
-  // A second Ctrl-C ends the process at once.
-  std::signal(signal, SIG_DFL);
-  ::alarm(kCleanEnd);
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  const std::int64_t at = 1000 * now.tv_sec + now.tv_nsec / 1'000'000;
+  std::int64_t before = 0;
+  if (noted_at.compare_exchange_strong(before, at)) {
+    interrupted.store(true);
+    noted.store(signal);
+    ::alarm(kCleanEnd);
+  } else if (at - before > kSameRequest) {
+    std::signal(signal, SIG_DFL);
+    ::raise(signal);
+  }
 }
 
 extern "C" void end_process(int) {

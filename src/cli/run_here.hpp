@@ -17,8 +17,8 @@ std::string program_name(const std::vector<std::string>& command);
 /// ended it.
 int run_here(const std::vector<std::string>& command);
 
-/// Installs handlers for SIGINT, SIGTERM and SIGHUP and returns the flag that they set. A second signal ends the
-/// process at once; 30 s after the first it ends in any case.
+/// Installs handlers for SIGINT, SIGTERM and SIGHUP and returns the flag that they set. A further signal
+/// more than a second later ends the process at once; 30 s after the first it ends in any case.
 const std::atomic<bool>* interruption();
 
 }  // namespace ergotune::cli

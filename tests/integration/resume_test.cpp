@@ -31,6 +31,8 @@ TEST(Resume, CtrlCPrintsTheBestSoFarAndTheNextRunGoesOn) {
   ChildProcess session = long_session(folder, 4);
   const std::filesystem::path store = folder.path() / "c.db";
   ::kill(session.pid(), SIGINT);
+  ::usleep(20'000);
+  ::kill(session.pid(), SIGINT);  // as `timeout` does: to the process, and to its group
   const auto status = session.wait(20);
   ASSERT_TRUE(status) << "Ctrl-C does not end it";
   EXPECT_TRUE(WIFEXITED(*status) && WEXITSTATUS(*status) == 0);

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 
@@ -625,6 +626,26 @@ kernel void product(int n, global const float* a, global const float* b, global 
   EXPECT_THAT(counts(product), ElementsAre("N_SIZE * N_SIZE", "N_SIZE * N_SIZE", "N_SIZE * N_SIZE"));
   const Constants sizes{{"N_SIZE", Value(256)}, {"ROWS", Value(4)}};
   EXPECT_EQ(product.kernel().launch.global[1].evaluate(sizes).as_integer(), 64);
+}
+
+TEST_F(Draft, ReadsAVariableOfTheBlocksSizeAsThatSize) {
+  const Problem rows = problem("rows.cl",
+                               "kernel void rows(global const float* x, global float* y, int n) {\n"
+                               "  const int lid = get_local_id(0), wg = get_local_size(0), row = get_global_id(1);\n"
+                               "  const int first = get_group_id(0) * wg;\n"
+                               "  for (int i = lid; i < n; i += wg) y[row * n + first + i] = x[row * n + i];\n}\n");
+  EXPECT_THAT(parameters(rows), ElementsAre("BLOCK_SIZE_X", "BLOCK_SIZE_Y"));
+}
+
+TEST_F(Draft, WritesABooleanTemplateArgumentAsTheLanguageDoes) {
+  const Problem scale = problem("scale.cu",
+                                "template <bool FAST> __global__ void scale(float* x, int n) {\n"
+                                "  int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
+                                "  if (i < n) x[i] *= FAST ? 2 : 3;\n}\n"
+                                "void run(float* x, int n) { scale<true><<<(n + 255) / 256, 256>>>(x, n); }\n");
+  const auto fast = std::ranges::find(scale.parameters, std::string("FAST_VALUE"), &Parameter::name);
+  ASSERT_NE(fast, scale.parameters.end());
+  EXPECT_THAT(fast->values, ElementsAre(Value(std::string("false")), Value(std::string("true"))));
 }
 
 TEST_F(Draft, KeepsTheSpellingOfKernelTuner) {

@@ -127,7 +127,7 @@ def test_a_table_has_intervals_messages_and_confirmations(measured):
     best = frame.loc[frame.STEP == measured.best["STEP"]].iloc[0]
     assert best.time_half_width == measured.best_measurement["quantities"]["time"]["half_width"]
     assert best.rate_half_width == measured.best_measurement["metric_half_widths"]["rate"] and best.message == ""
-    assert best.confirmed == measured.confirmation_repeats > 0 and "warnings" in frame
+    assert best.confirmed == measured.confirmation_repeats > 0 and "warnings" in frame and best.provenance == "measured"
     assert not any(name.endswith("_half_width") for name in measured.to_numpy().dtype.names)
 
 

@@ -74,9 +74,11 @@ KernelUse::KernelUse(const std::string& body) {
     if (name <= kLongest && !(blank && body_.ends_with(' '))) body_ += blank ? ' ' : c;
   }
   read_assignments();
-  // `int tx = threadIdx.x;` is an alias if tx is assigned only once
+  // `int tx = threadIdx.x;` is an alias if tx is assigned only once, and so is `int bs = blockDim.x;`
+  const std::regex index_or_size("(?:\\([a-z_ ]+\\)\\s*)?(?:" + local_index("[xyz]", "[012]") +
+                                 "|blockDim\\s*\\.\\s*[xyz]|get_local_size\\s*\\(\\s*[012]\\s*\\))");
   for (const Assignment& one : std::vector<Assignment>(assignments_))
-    if (std::regex_match(one.value, std::regex("(?:\\([a-z_ ]+\\)\\s*)?" + local_index("[xyz]", "[012]"))) &&
+    if (std::regex_match(one.value, index_or_size) &&
         std::count_if(assignments_.begin(), assignments_.end(),
                       [&](const Assignment& other) { return other.variable == one.variable; }) == 1 &&
         !has(body_, "\\b" + one.variable + "\\s*(?:[-+*/|&^%]=|<<=|>>=|\\+\\+|--)"))
@@ -160,7 +162,8 @@ Position KernelUse::position(int dimension) const {
   // for (int j = 0; j < TILE; j += ROWS) ... [threadIdx.y + j]
   const std::regex loops("\\b" + std::string(kIdentifier) + "\\s*\\+=\\s*" + kIdentifier);
   for (std::sregex_iterator it(body_.begin(), body_.end(), loops), end; it != end; ++it)
-    if ((*it)[2].str() != "blockDim" && has(body_, thread + "\\s*\\+\\s*" + (*it)[1].str() + "\\b"))
+    if ((*it)[2].str() != "blockDim" && (*it)[2].str() != "get_local_size" &&
+        has(body_, thread + "\\s*\\+\\s*" + (*it)[1].str() + "\\b"))
       position.threads = (*it)[2].str();
   if (position.variable.empty() && has(body_, block) && !has(body_, global) &&
       !has(body_, block + "[^;=\\[\\]]*\\+\\s*" + thread))

@@ -68,9 +68,10 @@ void read_template(const DraftSource& source, ProblemNames& names, Guesses& gues
                         parameter.name));
       continue;
     }
-    const std::string list = parameter.type == "bool"
-                                 ? fmt::format("{{ values = [false, true], default = {} }}", given == "true")
-                                 : values_of(parameter.name, source_value(source.all, given).value_or(16));
+    const std::string list =
+        parameter.type == "bool"
+            ? fmt::format("{{ values = [\"false\", \"true\"], default = \"{}\" }}", given == "true")
+            : values_of(parameter.name, source_value(source.all, given).value_or(16));
     // a different name, because parameters are macros
     const std::string name = names.template_parameters[parameter.name] = names.macro_name(parameter.name, "_VALUE");
     names.add_parameter(name, list + guesses.check("values of a template parameter: where they change the result, "
@@ -139,7 +140,7 @@ void read_undefined(const DraftSource& source, ProblemNames& names, Guesses& gue
     // a parameter would define the header's macro a second time
     std::vector<std::string> open;
     for (const UndefinedName& name : found) open.push_back(name.name);
-    guesses.ask(fmt::format("{}: \"{}\" was not found, and may define {}: run init again with --include FOLDER",
+    guesses.ask(fmt::format("{}: \"{}\" was not found, and may define {}: run init again with --include FOLDER --force",
                             source.file.string(), fmt::join(missing, "\", \""), fmt::join(open, ", ")));
     return;
   }
