@@ -38,7 +38,7 @@ void expect_power(const Machine& machine, const json& energy, double watts, doub
       << energy;
 }
 
-TEST(EnergyVerb, MeasuresAProgramThatKeepsItsStreamsAndItsExitCode) {
+TEST(QuietEnergyVerb, MeasuresAProgramThatKeepsItsStreamsAndItsExitCode) {
   Machine machine;
   TemporaryFolder folder;
   const ProcessResult result = ergotune(folder, {"energy", "--sensor", "rapl:package-0", "--idle", "0.5", "-o",
@@ -55,7 +55,7 @@ TEST(EnergyVerb, MeasuresAProgramThatKeepsItsStreamsAndItsExitCode) {
   EXPECT_EQ(energy["sensors"][0]["sensor"], "rapl:package-0");
 }
 
-TEST(EnergyVerb, AddsTheSensorsOfTheMachineEachOnce) {
+TEST(QuietEnergyVerb, AddsTheSensorsOfTheMachineEachOnce) {
   Machine machine;
   TemporaryFolder folder;
   EXPECT_EQ(ergotune(folder, {"energy", "-o", "e.json", "--", "sleep", "1"}).exit_code, 0);
@@ -82,7 +82,7 @@ TEST(EnergyVerb, BoundsAProgramThatIsTooShort) {
   EXPECT_TRUE(document(folder)["joules"].is_null());
 }
 
-TEST(EnergyVerb, AddsTheNodesOfAParallelProgram) {
+TEST(QuietEnergyVerb, AddsTheNodesOfAParallelProgram) {
   Machine machine;
   TemporaryFolder folder;
   const auto energy = [&](const std::string& first, const std::string& second, const std::string& script) {
