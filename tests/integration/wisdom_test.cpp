@@ -46,14 +46,16 @@ struct Tuned : testing::Test {
     folder.write("scale.cl", kSource);
     const auto result = ergotune(folder, {"tune", "p.toml", "--device", "sim:a100", "--strategy", "brute_force",
                                           "--wisdom", "w", "-q", "--json"});
-    best = json_of(result)["best"]["configuration"];
+    const auto document = json_of(result);
+    best = document["best"]["configuration"];
+    gain = document["gain"];
   }
   nlohmann::json why(std::vector<std::string> more) {
     std::vector<std::string> strings{"wisdom", "why", "w", "scale", "--json"};
     strings.insert(strings.end(), more.begin(), more.end());
     return json_of(ergotune(folder, strings));
   }
-  nlohmann::json best;
+  nlohmann::json best, gain;
 };
 
 TEST_F(Tuned, TheDefaultIsNoWinnerWhereNothingElseWasMeasured) {
@@ -72,6 +74,10 @@ TEST_F(Tuned, TheWinnerIsWhatAnApplicationIsGiven) {
   const std::string device = "simulated NVIDIA A100-PCIE-40GB";
   auto answer = why({"--device", device, "--size", "4096", "--problem", "p.toml"});
   EXPECT_EQ(answer["configuration"], best);
+  const std::string text = *read_file(folder.path() / "w/scale.wisdom");
+  const auto kept = nlohmann::json::parse(text.substr(text.find('\n') + 1))["quantities"]["gain_over_default"];
+  EXPECT_DOUBLE_EQ(kept["value"], gain["value"]);
+  EXPECT_NEAR(1.96 * kept["standard_error"].get<double>(), gain["half_width"], 1e-3 * gain["half_width"].get<double>());
   EXPECT_EQ(answer["distance"], 0);
   EXPECT_EQ(answer["match"], "exact");
   EXPECT_THAT(answer["reason"].get<std::string>(), HasSubstr("simulated"));

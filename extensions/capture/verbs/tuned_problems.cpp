@@ -65,8 +65,8 @@ std::string difference(const RequestedLaunch& requested, const LaunchGeometry& o
   return {};
 }
 
-/// Whether the record's gain over the program's own configuration is shown to be 1 % at least, or unknown: another use
-/// of shared memory can cost the kernels beside it more than a gain that no interval shows.
+/// Whether the record's gain over the program's own configuration is shown to be 1 % at least, or unknown. A smaller
+/// one can be less than what another use of shared memory costs the other kernels of the program.
 bool is_worthwhile(const WisdomRecord& record) {
   constexpr double kLeastGain = 1.01;
   const auto gain = record.quantities.find(kGainOverDefault);
@@ -183,6 +183,10 @@ ReplacementLaunch TunedProblems::choose(const Tuned& tuned, const RequestedLaunc
   const WisdomChoice choice = select_wisdom(tuned.records, request);
   given.description = choice.reason;
   if (!choice.record) return given;
+  if (!is_worthwhile(*choice.record)) {
+    given.description = "the gain over the program's own is not shown to be 1 %: " + choice.reason;
+    return given;
+  }
   const auto clock = choice.record->execution.find("core_clock_mhz");
   const bool tuned_here = choice.match == WisdomMatch::exact || choice.match == WisdomMatch::near_size;
   if (tuned_here && clock != choice.record->execution.end()) {
@@ -195,10 +199,6 @@ ReplacementLaunch TunedProblems::choose(const Tuned& tuned, const RequestedLaunc
   given.description = fmt::format("{} ({})", describe(problem.parameters, configuration), choice.reason);
   if (configuration == own) {
     given.description = "the program's own is the best known: " + given.description;
-    return given;
-  }
-  if (!is_worthwhile(*choice.record)) {
-    given.description = "the program's own is as good within the noise: " + given.description;
     return given;
   }
   compile(make_compile_job(problem, problem.kernel(), *device, constants, configuration), *device, given);

@@ -6,7 +6,7 @@ import contextlib
 import functools
 import numbers
 import sys
-from typing import Any, List, Mapping, Optional, Sequence
+from typing import Any, Iterator, List, Mapping, Optional, Sequence
 
 import numpy as np
 
@@ -185,7 +185,7 @@ def _size(value: Any) -> int:
 
 
 def _widened(value: Any) -> Any:
-    """In a type whose rounding does not matter beside the tolerance of its own."""
+    """In single or double precision: rounding in it is small beside the tolerance of the value's own type."""
     if _is_torch(value):
         torch = _torch()
         if value.is_complex():
@@ -217,32 +217,19 @@ def _torch_stream(queue: int, number: int) -> Any:
     return _torch().cuda.ExternalStream(queue, device=number)
 
 
-class stream:
+@contextlib.contextmanager
+def stream(queue: int, number: int) -> Iterator[None]:
     """Makes a stream the current one of PyTorch and CuPy, unless another framework runs on the default stream beside them."""
-
-    def __init__(self, queue: int, number: int) -> None:
-        self._queue, self._number = queue, number
-        self._cupy: List[Any] = []
-
-    def __enter__(self) -> None:
-        legacy = _needs_legacy()
-        torch, cupy = _torch(), sys.modules.get("cupy")
-        self._before: List[Any] = []  # PyTorch's streams, of which the last belongs to the current device
+    legacy = _needs_legacy()
+    torch, cupy = _torch(), sys.modules.get("cupy")
+    with contextlib.ExitStack() as stack:
         if torch is not None and _torch_has_gpu(torch):
-            # torch.cuda.stream() does the same, but looks at the environment each time
-            places = dict.fromkeys((self._number, torch.cuda.current_device()))
-            self._before = [torch.cuda.current_stream(place) for place in places]
-            torch.cuda.set_stream(self._before[0] if legacy else _torch_stream(self._queue, self._number))
+            stack.enter_context(torch.cuda.device(number) if legacy else torch.cuda.stream(_torch_stream(queue, number)))
         if cupy is not None:
-            self._cupy = [cupy.cuda.Device(self._number)] + ([] if legacy else [cupy.cuda.ExternalStream(self._queue, self._number)])
-            for place in self._cupy:
-                place.__enter__()
-
-    def __exit__(self, *error: Any) -> None:
-        for place in reversed(self._cupy):
-            place.__exit__(*error)
-        for before in self._before:
-            _torch().cuda.set_stream(before)
+            stack.enter_context(cupy.cuda.Device(number))
+            if not legacy:
+                stack.enter_context(cupy.cuda.ExternalStream(queue, number))
+        yield
 
 
 def synchronise(arrays: Sequence[Any]) -> None:

@@ -71,7 +71,7 @@ std::string verification(const std::vector<std::string>& sums, Guesses& guesses)
       "# [verification.kernel] or [verification.host_function] (the page \"Measuring\", verification).\n";
   if (sums.empty()) return text;
   return text + fmt::format("[verification]\ncompare = {{ {} = \"sum\" }}", fmt::join(sums, " = \"sum\", ")) +
-         guesses.check("each block has a result of its own: their sums are compared", "compare") + "\n";
+         guesses.check("each block writes a partial result; the sums over all blocks are compared", "compare") + "\n";
 }
 
 ProblemDraft written(const DraftSource& source, const std::filesystem::path& folder) {
