@@ -170,8 +170,9 @@ hopper_attention(const char* __restrict__ q, const char* __restrict__ k, const c
     }
   } else {
     take_registers<240>();
-    const int consumer = warpgroup - 1, thread = threadIdx.x % 128;
+    const int consumer = __shfl_sync(~0u, warpgroup - 1, 0), thread = threadIdx.x % 128;  // the same in all lanes, as the compiler sees now
     const unsigned mine = queries + consumer * (64 * 128);
+    const unsigned first_query = matrix_start(mine), first_key = matrix_start(ring), first_value = matrix_start(ring, BLOCK_N * 128);
     if (thread == 0) see_tensor_map(&maps.out);
     const auto release = [&](unsigned barrier) {
       if (thread == 0) arrive(barrier);
@@ -187,17 +188,19 @@ hopper_attention(const char* __restrict__ q, const char* __restrict__ k, const c
 
     float sums[DEPTH / 2], scores[BLOCK_N / 2];
     unsigned weights[BLOCK_N / 16][4];
-    const auto multiply_keys = [&](unsigned keys) {
+    const auto multiply_keys = [&](int keys) {
+      const unsigned first = first_key + keys * (STAGE / 16);
 #pragma unroll
       for (int d = 0; d < DEPTH / 16; ++d)
-        multiply_async(scores, matrix_at(mine + d / 4 * (BLOCK_M * 128) + d % 4 * 32),
-                       matrix_at(keys + d / 4 * (BLOCK_N * 128) + d % 4 * 32), d);
+        multiply_async(scores, matrix_from(first_query + d / 4 * (BLOCK_M * 128 / 16) + d % 4 * 2),
+                       matrix_from(first + d / 4 * (BLOCK_N * 128 / 16) + d % 4 * 2), d);
       commit_multiplications();
     };
-    const auto multiply_values = [&](unsigned values, int add) {
+    const auto multiply_values = [&](int values, int add) {
+      const unsigned first = first_value + values * (STAGE / 16);
 #pragma unroll
       for (int n = 0; n < BLOCK_N / 16; ++n)
-        multiply_async(sums, weights[n], matrix_at(values + n * (16 * 128), BLOCK_N * 128), n + add);
+        multiply_async(sums, weights[n], matrix_from(first + n * (16 * 128 / 16)), n > 0 || add);
       commit_multiplications();
     };
 
@@ -216,7 +219,7 @@ hopper_attention(const char* __restrict__ q, const char* __restrict__ k, const c
       wait_for_phase(full + 8 * stage, phase);
       take_turn();
       begin_multiplications(one_row(scores));
-      multiply_keys(ring + stage * STAGE);
+      multiply_keys(stage);
       end_turn();
       wait_for_multiplications<0>(one_row(scores));
       release(empty + 8 * stage);
@@ -233,11 +236,11 @@ hopper_attention(const char* __restrict__ q, const char* __restrict__ k, const c
         hold(one_row(sums));
         hold_weights(weights);
         begin_multiplications(one_row(scores));
-        multiply_keys(ring + keys * STAGE);
+        multiply_keys(keys);
         const int values = stage;
         wait_for_phase(full + 8 * stage, phase);
         next();
-        multiply_values(ring + values * STAGE, add);
+        multiply_values(values, add);
         end_turn();
         wait_for_multiplications<1>(one_row(scores));
         release(empty + 8 * keys);
@@ -254,7 +257,7 @@ hopper_attention(const char* __restrict__ q, const char* __restrict__ k, const c
       }
       hold_weights(weights);
       begin_multiplications(one_row(sums));
-      multiply_values(ring + stage * STAGE, add);
+      multiply_values(stage, add);
       wait_for_multiplications<0>(one_row(sums));
       release(empty + 8 * stage);
       next();

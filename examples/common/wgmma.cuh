@@ -19,10 +19,16 @@
 #endif
 
 // Describes a matrix in shared memory: address, 1024 bytes from eight rows to the next eight, 128-byte swizzle. `next_columns` is the
-// distance in bytes from 64 columns to the next 64, for a right operand whose rows are summed over.
+// distance in bytes from 64 columns to the next 64, for a right operand whose rows are summed over. matrix_start is the half that differs
+// between matrices: one more is 16 bytes further on.
+__device__ __forceinline__ unsigned matrix_start(unsigned address, unsigned next_columns = 16) {
+  return address >> 4 | (next_columns >> 4) << 16;
+}
+__device__ __forceinline__ unsigned long long matrix_from(unsigned start) {
+  return (1024ull >> 4) << 32 | 1ull << 62 | start;
+}
 __device__ __forceinline__ unsigned long long matrix_at(unsigned address, unsigned next_columns = 16) {
-  return (unsigned long long)((address & 0x3FFFF) >> 4) | (unsigned long long)(next_columns >> 4) << 16 | (1024ull >> 4) << 32 |
-         1ull << 62;
+  return matrix_from(matrix_start(address, next_columns));
 }
 
 // What copies have written becomes visible to the tensor cores; to be called by the threads that copied, before the barrier.

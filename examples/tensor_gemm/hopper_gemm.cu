@@ -90,7 +90,8 @@ hopper_gemm(const char* __restrict__ a, const char* __restrict__ b, char* __rest
     }
   } else {
     take_registers<232>();
-    const int consumer = warpgroup - 1, thread = threadIdx.x % 128;
+    const int consumer = __shfl_sync(~0u, warpgroup - 1, 0), thread = threadIdx.x % 128;  // the same in all lanes, as the compiler sees now
+    const unsigned first_a = matrix_start(start + consumer * (ROWS * 64 * 128)), first_b = matrix_start(start + TILE_A);
     const unsigned mine = out + consumer * OUT;
     const auto release = [&](int which) { cluster.release(ring.empty + 8 * which, thread); };
     const unsigned long long policy = EVICT >= 1 ? first_policy() : normal_policy();
@@ -109,13 +110,14 @@ hopper_gemm(const char* __restrict__ a, const char* __restrict__ b, char* __rest
 #pragma unroll 1
       for (int step = 0; step < STEPS; ++step) {
         ring.wait_until_full();
-        const unsigned tile_a = start + ring.stage * STAGE + consumer * (ROWS * 64 * 128), tile_b = start + ring.stage * STAGE + TILE_A;
+        const unsigned tile_a = first_a + ring.stage * (STAGE / 16), tile_b = first_b + ring.stage * (STAGE / 16);
+        const bool adds = PROMOTE > 0 ? step % PROMOTE > 0 : step > 0;
         begin_multiplications(parts);
 #pragma unroll
         for (int k = 0; k < BK / 16; ++k)
 #pragma unroll
           for (int r = 0; r < ROWS; ++r)
-            multiply_async(parts[r], matrix_at(tile_a + r * (64 * 128) + k * 32), matrix_at(tile_b + k * 32), (PROMOTE > 0 ? step % PROMOTE : step) + k);
+            multiply_async(parts[r], matrix_from(tile_a + r * (64 * 128 / 16) + k * 2), matrix_from(tile_b + k * 2), k > 0 || adds);
         commit_multiplications();
         if (PROMOTE > 0 && (step + 1) % PROMOTE == 0) {
           wait_for_multiplications<0>(parts);
