@@ -3,9 +3,9 @@
     python3 bench/callables/overhead.py [--framework cupy|numba|triton|numpy] [--configurations FEW MANY]
 
 Both run the same configurations in this process. The loop launches each 13 times: once to compile, twice to warm up, and ten times between
-events. ergotune launches as often, or more where a launch is shorter than 0.3 ms, since its samples last that long. What each needs beside its
-launches is therefore compared: its time less the number of launches times the time of a launch. What a session needs once (the overhead of
-events, for example) is separated by sessions of two sizes. Verification, confirmation and store are off.
+events. ergotune launches as often, or more where a launch is shorter than 0.4 ms, since its samples last that long and the first of them is not
+timed then. What each needs beside its launches is therefore compared: its time less the number of launches times the time of a launch. What
+a session needs once (the overhead of events, for example) is separated by sessions of two sizes. Verification, confirmation and store are off.
 """
 
 import argparse
@@ -15,7 +15,7 @@ import time
 
 LAUNCHES = 10
 SIZE = 1 << 22
-ROUNDS = 32  # a launch takes longer than 0.3 ms, and is a sample by itself
+ROUNDS = 32
 
 
 def cupy_case():
@@ -125,7 +125,7 @@ def main():
             device="host" if options.framework == "numpy" else None, min_repeats=LAUNCHES, max_repeats=LAUNCHES, warm_up=1, max_seconds=10, quiet=True)
         times = [measurement["quantities"]["time"] for measurement in result.measurements]
         each = [re.search(r"(\d+) launches each", time["method"]) for time in times]
-        return sum((3 + time["n"] * int(found.group(1) if found else 1)) * time["value"] for time, found in zip(times, each))
+        return sum((3 + (time["n"] + 1) * int(found.group(1)) if found else 3 + time["n"]) * time["value"] for time, found in zip(times, each))
 
     def beside(tool, count):
         began = time.perf_counter()

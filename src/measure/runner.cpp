@@ -81,7 +81,7 @@ struct Runner::State {
   bool note_time(const TimingResult& timing, Measurement& result) const;
   void observe(Workload& workload, const TimingResult& timing, const RunOptions& run, Measurement& result);
   void run_watched(Workload& workload, std::size_t looks, double least, double most);
-  double settle(Workload& workload, double seconds);
+  double settle(Workload& workload, double expected_seconds, double seconds);
   void wait_for_clock(Workload& workload, const RunOptions& run, Measurement& result);
 };
 
@@ -233,11 +233,19 @@ void Runner::State::run_watched(Workload& workload, std::size_t looks, double le
 }
 
 /// Runs iterations until the GPU has been under load for `seconds`; a load that ended shortly before counts for up to
-/// half of them. Returns the host time when it began.
-double Runner::State::settle(Workload& workload, double seconds) {
+/// half of them. They follow each other without pauses, in which the GPU would cool and clock up again. Returns the
+/// host time when the load began.
+double Runner::State::settle(Workload& workload, double expected_seconds, double seconds) {
+  constexpr double kBatch = 5e-3;  // s between waits
   const double begin = host_seconds();
+  if (device.info().is_cpu) return begin;
   const double before = std::max(0.0, load_seconds - (begin - load_end));
-  if (!device.info().is_cpu) run_watched(workload, 0, std::max(0.5 * seconds, seconds - before), 0);
+  const double needed = std::max(0.5 * seconds, seconds - before);
+  const auto launches = static_cast<std::size_t>(std::clamp(kBatch / std::max(expected_seconds, 1e-9), 1.0, 1000.0));
+  while (host_seconds() - begin < needed) {
+    workload.launch(launches);
+    device.synchronise();
+  }
   return begin;
 }
 
@@ -309,7 +317,7 @@ void Runner::State::run(const Configuration& configuration, std::span<const Bina
 
   observed.expected_launch_seconds = warm_up(round.workload(), first_seconds);
   observation.register_configuration(observed);
-  const double load_begin = settle(round.workload(), run.settle_seconds);
+  const double load_begin = settle(round.workload(), observed.expected_launch_seconds, run.settle_seconds);
   wait_for_clock(round.workload(), run, result);
   watch.begin();
   TimingResult timing = time(round.workload(), observed.expected_launch_seconds, run);

@@ -84,8 +84,8 @@ Confirmation::Confirmation(Ledger& ledger, Objective& objective, Leaderboard& st
                            std::optional<ConfigurationIndex> beside, Tell tell)
     : ledger_(ledger), objective_(objective), standing_(standing), beside_(beside), tell_(std::move(tell)) {}
 
-/// The candidates to confirm next, with the leader and the default configuration, which come first: a small budget
-/// leaves out the last ones.
+/// The candidates to confirm next, with the leader and, once in a run, the default configuration, which come first: a
+/// small budget leaves out the last ones.
 std::vector<ConfigurationIndex> Confirmation::candidates() {
   const std::vector<ConfigurationIndex> ranking = standing_.candidates(), leading = standing_.ranking();
   if (leading.empty()) return {};
@@ -98,10 +98,11 @@ std::vector<ConfigurationIndex> Confirmation::candidates() {
     if (std::find(all.begin(), all.end(), index) == all.end()) all.push_back(index);
   };
   add(begun ? leading.front() : list.front());
-  const bool works = beside_ && standing_.seen(*beside_) && standing_.outcome(*beside_).ok;
-  if (works && !is_confirmed(*beside_)) add(*beside_);
+  const bool beside =
+      beside_ && !rounds_.contains(*beside_) && standing_.seen(*beside_) && standing_.outcome(*beside_).ok;
+  if (beside && !is_confirmed(*beside_)) add(*beside_);
   for (const ConfigurationIndex index : list) add(index);
-  if (works) add(*beside_);
+  if (beside) add(*beside_);
   return all;
 }
 
