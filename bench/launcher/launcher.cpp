@@ -316,7 +316,7 @@ int main(int argc, char** argv) {
     return 1;
   }
   fmt::print(stderr,
-             "bench_launcher overhead BACKEND | first BACKEND CACHE | heat BACKEND WIDTH HEIGHT STEPS | "
-             "online BACKEND WIDTH HEIGHT STEPS BOUND\n");
+             "bench_launcher overhead BACKEND | first BACKEND CACHE | heat BACKEND WIDTH HEIGHT STEPS | online BACKEND "
+             "WIDTH HEIGHT STEPS BOUND\n");
   return 2;
 }

@@ -270,10 +270,9 @@ class Writer {
 
   void note_what_is_tuned(BlockUse use) {
     if (use == BlockUse::relied_on)
-      notes_.push_back(launch_.compiled
-                           ? "the compiled code has shared memory: the block stays as it is"
-                           : "the source has barriers, local memory or a demanded size: the work-group stays as it "
-                             "is; make parameters of what the source defines to tune more");
+      notes_.push_back(launch_.compiled ? "the compiled code has shared memory: the block stays as it is"
+                                        : "the source has barriers, local memory or a demanded size: the work-group "
+                                          "stays as it is; make parameters of what the source defines to tune more");
     else if (use == BlockUse::requested)
       notes_.push_back(std::string(launch_.compiled ? "the code is compiled already"
                                                     : "the source asks for its place in the work-group") +

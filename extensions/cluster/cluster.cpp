@@ -242,12 +242,11 @@ void Cluster::take_opened(Node& node, Opened opened) {
   if (node.phase() != Node::Phase::opening || opened.devices.empty())
     throw FormatError("it opens what it was not asked for");
   if (open_ && !same_kind(opened, opened_))
-    return refuse(
-        node,
-        fmt::format("its devices are of another kind ({}) than those of this session ({}), and results cannot be "
-                    "compared: tune on it in a session of its own",
-                    opened.devices.front().name, opened_.devices.front().name),
-        true);
+    return refuse(node,
+                  fmt::format("its devices are of another kind ({}) than those of this session ({}), and results "
+                              "cannot be compared: tune on it in a session of its own",
+                              opened.devices.front().name, opened_.devices.front().name),
+                  true);
   if (open_ && opened.problem != opened_.problem)
     return refuse(node, "clocks and limits can be set to other values there than on this session's devices", true);
   node.open(opened, ++lives_);

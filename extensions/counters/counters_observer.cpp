@@ -29,11 +29,11 @@ std::vector<std::string> names_of_ours() {
   for (const int kind : {0, 1, 2})
     for (std::string& name : cupti::base_metrics(chip, kind)) known.push_back(std::move(name));
   if (std::find(known.begin(), known.end(), base) != known.end())
-    throw UserError(fmt::format(
-        "{} has {}, but not its \"{}\"; counters have .sum, .avg, .min, .max, each alone or with .per_second, "
-        ".per_cycle_active, .per_cycle_elapsed, .pct_of_peak_sustained_active, .pct_of_peak_sustained_elapsed; ratios "
-        ".pct and .ratio",
-        chip, base, metric.substr(dot)));
+    throw UserError(
+        fmt::format("{} has {}, but not its \"{}\"; counters have .sum, .avg, .min, .max, each alone or with "
+                    ".per_second, .per_cycle_active, .per_cycle_elapsed, .pct_of_peak_sustained_active, "
+                    ".pct_of_peak_sustained_elapsed; ratios .pct and .ratio",
+                    chip, base, metric.substr(dot)));
   const std::string near = nearest_name(base, known);
   throw UserError(fmt::format("{} has no counter \"{}\"{}; `ergotune counters list` names those that it has", chip,
                               metric,
@@ -188,8 +188,8 @@ std::shared_ptr<Observer> make_counters_observer(const std::vector<std::string>&
         "observer \"counters\" reads NVIDIA's hardware counters through CUDA, and {} is not a CUDA device{}",
         device.id.empty() ? "this" : device.id,
         device.is_cpu             ? "; CPUs have the observer \"perf\""
-        : device.backend == "hip" ? "; AMD's (rocprofiler-sdk) are not read, rocprofv3 counts a "
-                                    "configuration from outside (the page \"Hardware counters\")"
+        : device.backend == "hip" ? "; AMD's (rocprofiler-sdk) are not read, rocprofv3 counts a configuration from "
+                                    "outside (the page \"Hardware counters\")"
                                   : ""));
   cupti::ProfiledDevice profiled(cuda::find_device(device.id).device);
   CounterPlan plan = plan_counters(requested, profiled.chip(), profiled.availability());

@@ -114,8 +114,8 @@ std::string why_not(int trouble) {
   std::string level;
   std::ifstream("/proc/sys/kernel/perf_event_paranoid") >> level;
   return fmt::format(
-      "this user may not: kernel.perf_event_paranoid is {} (2 or less allows a user's own processes, 1 their "
-      "share of the kernel; containers also need the system call perf_event_open)",
+      "this user may not: kernel.perf_event_paranoid is {} (2 or less allows a user's own processes, 1 their share of "
+      "the kernel; containers also need the system call perf_event_open)",
       level);
 }
 

@@ -235,8 +235,7 @@ Service::Lease* Service::lease_of(std::uint64_t number, const std::string& devic
   const auto held = known ? leases_.find(known->key) : leases_.end();
   if (held != leases_.end() && held->second.client == number) return &held->second;
   refusal = refuse(ControlStatus::no_permission,
-                   "there is no lease of this device (it may have run out): its settings "
-                   "were restored");
+                   "there is no lease of this device (it may have run out): its settings were restored");
   return nullptr;
 }
 

@@ -213,10 +213,9 @@ ProgramFinding search_program(ProgramSearch search) {
   const bool on_nodes = !search.node_options.empty();
   search.setup.energy = on_nodes || has_sensor(search, control.get(), finding.why_not);
   if (on_nodes && !spec)
-    throw UserError(
-        fmt::format("the settings of the nodes are those of this machine, which can set none; start this on "
-                    "one of them: {}",
-                    fmt::join(finding.why_not, "; ")));
+    throw UserError(fmt::format(
+        "the settings of the nodes are those of this machine, which can set none; start this on one of them: {}",
+        fmt::join(finding.why_not, "; ")));
   std::optional<WisdomDevice> device;
   if (!search.wisdom.empty() && control) {  // refuses here what could not be written after hours
     refuse_unwritable(search.wisdom);

@@ -43,8 +43,7 @@ std::string devices_error(const TemperatureStudy& study) {
   if (!study.slopes.contains("power")) return "too few runs with power and temperature";
   if (study.capped)
     return "the device was at its power limit, where power cannot show what the temperature does; take a kernel that "
-           "needs "
-           "less, or a lower clock";
+           "needs less, or a lower clock";
   if (study.hottest - study.coolest < kLeastSpan)
     return fmt::format("the temperature moved by {:.1f} degrees only; --rest lets the device cool in between",
                        study.hottest - study.coolest);

@@ -237,13 +237,12 @@ void WatchServer::State::send_page(evhttp_request* request) {
       out, "Set-Cookie",
       fmt::format("{}={}; HttpOnly; SameSite=Strict; Path=/", cookie_name(header(request, "Host")), token).c_str());
   // A notebook on this machine may show the page in a frame.
-  evhttp_add_header(
-      out, "Content-Security-Policy",
-      fmt::format("default-src 'none'; script-src 'nonce-{0}'; style-src 'nonce-{0}'; connect-src 'self'; "
-                  "img-src 'self' data: blob:; base-uri 'none'; form-action 'none'; "
-                  "frame-ancestors 'self' http://localhost:* http://127.0.0.1:* vscode-webview:",
-                  nonce)
-          .c_str());
+  evhttp_add_header(out, "Content-Security-Policy",
+                    fmt::format("default-src 'none'; script-src 'nonce-{0}'; style-src 'nonce-{0}'; connect-src "
+                                "'self'; img-src 'self' data: blob:; base-uri 'none'; form-action 'none'; "
+                                "frame-ancestors 'self' http://localhost:* http://127.0.0.1:* vscode-webview:",
+                                nonce)
+                        .c_str());
   PageParts parts;
   parts.title = "ergotune";
   parts.data = fmt::format("{{\"saved\":false,\"token\":\"{}\"}}", token);

@@ -71,8 +71,8 @@ DeviceInfo resolve_any(const Problem* problem) {
   }
   if (languages.empty())
     throw UserError(
-        fmt::format("the problem \"{}\" has no kernel source: set one (source in its file, set_source() in "
-                    "Python); a function of your own is tuned by ergotune.tune_callable",
+        fmt::format("the problem \"{}\" has no kernel source: set one (source in its file, set_source() in Python); a "
+                    "function of your own is tuned by ergotune.tune_callable",
                     problem->name));
   fail(fmt::format("no device here compiles a source of problem \"{}\" (it has {})", problem->name,
                    fmt::join(languages, ", ")),

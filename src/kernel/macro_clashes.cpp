@@ -216,8 +216,7 @@ std::vector<std::string> macro_clash_notes(const Problem& problem, const Kernel&
     for (const MacroClash& clash : macro_clashes(*source, macros)) {
       const auto constant = constants.find(clash.name);
       notes.push_back(fmt::format(
-          "{}: \"{}\" is declared here, but it is also {} of the problem, which reaches the kernel as a "
-          "macro{}: "
+          "{}: \"{}\" is declared here, but it is also {} of the problem, which reaches the kernel as a macro{}: "
           "rename one of them",
           clash.place.to_string(), clash.name, constant != constants.end() ? "a constant" : "a parameter",
           constant != constants.end() ? fmt::format(" ({})", constant->second.to_string()) : std::string()));

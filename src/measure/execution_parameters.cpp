@@ -101,10 +101,11 @@ Parameter make_execution_parameter(const ExecutionParameterSpec& spec, const Con
   switch (spec.choice) {
     case Choice::all:
       if (range.values.empty())
-        throw UserError(fmt::format("{} can be {} on this device: give a number of values or a range with a step "
-                                    "instead of \"all\"",
-                                    name, describe(range, unit)),
-                        spec.place);
+        throw UserError(
+            fmt::format(
+                "{} can be {} on this device: give a number of values or a range with a step instead of \"all\"", name,
+                describe(range, unit)),
+            spec.place);
       values = range.values;
       break;
     case Choice::equidistant:
@@ -125,11 +126,10 @@ Parameter make_execution_parameter(const ExecutionParameterSpec& spec, const Con
       break;
     case Choice::model:
       if (suggested.empty())
-        throw UserError(
-            fmt::format("{}: \"model\" suggests core clocks only, and there is none for this device; give \"all\", "
-                        "a number, a range or a list",
-                        name),
-            spec.place);
+        throw UserError(fmt::format("{}: \"model\" suggests core clocks only, and there is none for this device; give "
+                                    "\"all\", a number, a range or a list",
+                                    name),
+                        spec.place);
       for (const double value : suggested) values.push_back(snapped(range, value));
       break;
   }
@@ -155,10 +155,10 @@ std::vector<Parameter> make_execution_parameters(const std::vector<ExecutionPara
     if (!quantity) throw UserError("an execution parameter must be a clock or a power limit", spec.place);
     const auto range = control.range(*quantity);
     if (!range.supported)
-      throw UserError(fmt::format("{} cannot be set through the control {}; leave it out, or name another control "
-                                  "with --control",
-                                  to_string(*quantity), control.id()),
-                      spec.place);
+      throw UserError(
+          fmt::format("{} cannot be set through the control {}; leave it out, or name another control with --control",
+                      to_string(*quantity), control.id()),
+          spec.place);
     const auto values = suggested.find(spec.kind);
     parameters.push_back(
         make_execution_parameter(spec, range, values == suggested.end() ? std::vector<double>{} : values->second));

@@ -63,11 +63,10 @@ void add_execution(const Problem& problem, Names& names) {
 void check_address(const Field& field, const Kernel& kernel, const Argument& argument) {
   const std::string buffer(buffer_pointed_to(field));
   if (argument.kind == Argument::Kind::buffer && (buffer.empty() || !place_in_buffer(field)))
-    throw UserError(
-        fmt::format("\"fields\" of the buffer \"{}\" has \"{}\"; write an address that it holds as \"&BUFFER@BYTE\", "
-                    "with its place",
-                    argument.name, field.name),
-        argument.place);
+    throw UserError(fmt::format("\"fields\" of the buffer \"{}\" has \"{}\"; write an address that it holds as "
+                                "\"&BUFFER@BYTE\", with its place",
+                                argument.name, field.name),
+                    argument.place);
   if (buffer.empty()) return;
   if (field.type != ElementType::uint64)
     throw UserError(fmt::format("member \"{}\" of argument \"{}\" is an address: its type is \"uint64\", not \"{}\"",
@@ -78,8 +77,7 @@ void check_address(const Field& field, const Kernel& kernel, const Argument& arg
     if (other.kind == Argument::Kind::buffer) buffers.push_back(other.name);
   if (std::find(buffers.begin(), buffers.end(), buffer) == buffers.end())
     throw UserError(
-        fmt::format("member \"{}\" of argument \"{}\" is the address of \"{}\", which is not a buffer of the "
-                    "kernel{}",
+        fmt::format("member \"{}\" of argument \"{}\" is the address of \"{}\", which is not a buffer of the kernel{}",
                     field.name, argument.name, buffer, suggestion(buffer, buffers)),
         argument.place);
 }
@@ -122,8 +120,7 @@ void check_program(const Program& program, const Problem& problem, Names names) 
   for (const std::string_view folder : kProgramFolders) {
     if (names.knows(folder))
       throw UserError(fmt::format("\"{}\" stands for a folder of the program (the page \"Tune whole programs\"); give "
-                                  "the parameter or constant "
-                                  "another name",
+                                  "the parameter or constant another name",
                                   folder),
                       program.place);
   }

@@ -267,8 +267,7 @@ TEST_F(Folder, AValueWithoutANumberIsItsBytes) {
 TEST(Signatures, OfTheSourceAndOfMangledNames) {
   const auto in_source = kernel_source::parameters_in_source(
       "void call() { f(1, 2); }\ntemplate <int N> __global__ void\nf(const float* __restrict__ x, float *const y, "
-      "const unsigned int n, "
-      "struct grid g, int z[]) { y[0] = x[0]; }",
+      "const unsigned int n, struct grid g, int z[]) { y[0] = x[0]; }",
       "f");
   ASSERT_TRUE(in_source);
   ASSERT_EQ(in_source->size(), 5u);

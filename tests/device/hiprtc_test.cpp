@@ -106,8 +106,8 @@ TEST_F(HiprtcTest, CompileErrorsCarryTheCompilersWordsAndPlace) {
 
 TEST_F(HiprtcTest, TooMuchStaticSharedMemoryIsACompileFault) {
   const char* source =
-      "__global__ void f(int* x) { __shared__ int room[20000]; room[threadIdx.x] = x[threadIdx.x]; "
-      "__syncthreads();\n  x[threadIdx.x] = room[19999 - threadIdx.x]; }";
+      "__global__ void f(int* x) { __shared__ int room[20000]; room[threadIdx.x] = x[threadIdx.x]; __syncthreads();\n  "
+      "x[threadIdx.x] = room[19999 - threadIdx.x]; }";
   EXPECT_THAT(description_of(job(source, "f")), HasSubstr("local memory"));
 }
 

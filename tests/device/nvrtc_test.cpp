@@ -95,8 +95,7 @@ TEST_F(NvrtcTest, AMissingFunctionIsACompileFault) {
 
 TEST_F(NvrtcTest, TooMuchStaticSharedMemoryIsACompileFault) {
   const char* source =
-      "__global__ void f(int* x) { __shared__ int room[20000]; room[threadIdx.x] = x[threadIdx.x]; "
-      "__syncthreads();\n"
+      "__global__ void f(int* x) { __shared__ int room[20000]; room[threadIdx.x] = x[threadIdx.x]; __syncthreads();\n"
       "  x[threadIdx.x] = room[19999 - threadIdx.x]; }";
   EXPECT_EQ(fault_of([&] { open_compiler("cuda:sm_90")->compile(job(source, "f")); }), DeviceFault::compile);
 }

@@ -175,13 +175,12 @@ Governed compare(const std::string& generation, const Program& program, double b
   const Run top = run_at(generation, program, board.top());
   const Run best = best_by_phase(generation, program, bound);
   const Governed run = govern(generation, program, bound);
-  std::fprintf(
-      stderr,
-      "%-8s %-34s bound %2.0f %%: energy %+.2f %% of the best fixed clocks, %.1f %% below the highest; slowdown "
-      "%.2f %% (told %.2f); explored %.1f of %.0f s, %.2f %% of the energy; %zu phases\n",
-      generation.c_str(), program.name, 100 * bound, 100 * (run.joules / best.joules - 1),
-      100 * (1 - run.joules / top.joules), 100 * (run.seconds / top.seconds - 1), 100 * run.told_slowdown,
-      run.exploring_seconds, run.seconds, 100 * run.exploring_cost / run.joules, run.phases);
+  std::fprintf(stderr,
+               "%-8s %-34s bound %2.0f %%: energy %+.2f %% of the best fixed clocks, %.1f %% below the highest; "
+               "slowdown %.2f %% (told %.2f); explored %.1f of %.0f s, %.2f %% of the energy; %zu phases\n",
+               generation.c_str(), program.name, 100 * bound, 100 * (run.joules / best.joules - 1),
+               100 * (1 - run.joules / top.joules), 100 * (run.seconds / top.seconds - 1), 100 * run.told_slowdown,
+               run.exploring_seconds, run.seconds, 100 * run.exploring_cost / run.joules, run.phases);
   EXPECT_LE(run.joules, (1 + allowed) * best.joules) << generation << ", " << program.name;
   EXPECT_LE(run.seconds, (1 + bound) * top.seconds) << generation << ", " << program.name;
   EXPECT_GT(run.exploring_seconds, 0);

@@ -207,8 +207,7 @@ TEST_F(Faults, StreamsThatTakeNothingEndNoWork) {
   folder.write("long.toml", simulated_problem(400));
   const ProcessResult cut = shell(
       "tune long.toml --device sim:a100 --strategy brute_force --no-confirm --store long.db --top 400 --wisdom w | "
-      "true; "
-      "exit ${PIPESTATUS[0]}");
+      "true; exit ${PIPESTATUS[0]}");
   EXPECT_THAT(cut.exit_code, ::testing::AnyOf(1, 128 + SIGPIPE)) << cut.err;
   EXPECT_TRUE(std::filesystem::exists(folder.path() / "w")) << "the winner is kept, whoever reads the answer";
 }

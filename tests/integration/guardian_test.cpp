@@ -223,9 +223,8 @@ TEST(Guardian, RestoresAfterAKillAtARandomMoment) {
   while (waitpid(-1, nullptr, WNOHANG) > 0) {
   }
   std::printf(
-      "%d of %d killed sessions restored (seed %llu); settings were changed at the moment of the kill in %d, "
-      "a "
-      "journal was open in %d; %d needed `ergotune clocks restore` because their guardian was killed too\n",
+      "%d of %d killed sessions restored (seed %llu); settings were changed at the moment of the kill in %d, a journal "
+      "was open in %d; %d needed `ergotune clocks restore` because their guardian was killed too\n",
       restored, runs, static_cast<unsigned long long>(seed), changed_when_killed, journal_when_killed, replayed);
   for (const auto& [name, count] : by_kind) std::printf("  %-24s %d\n", name.c_str(), count);
   EXPECT_EQ(restored, runs);

@@ -157,11 +157,10 @@ TEST_F(QuietKillOnABoard, HoweverAPlanIsKilledTheUsersOwnSettingsComeBack) {
   for (const auto& plan : document["plans"])
     EXPECT_FALSE(plan.contains("why_not")) << plan << ::testing::PrintToString(stored_rows(store()));
   EXPECT_EQ(nvml.gpu().power_limit_mw, 650'000u);
-  std::fprintf(
-      stderr,
-      "%d kills, %d of sessions at work, settings were changed at the moment of %d; %d sessions got on between two "
-      "kills, %d pairs of plans came to their end\n",
-      kills(), kills() - ended, changed, stages_seen, campaigns - 1);
+  std::fprintf(stderr,
+               "%d kills, %d of sessions at work, settings were changed at the moment of %d; %d sessions got on "
+               "between two kills, %d pairs of plans came to their end\n",
+               kills(), kills() - ended, changed, stages_seen, campaigns - 1);
 }
 
 }  // namespace

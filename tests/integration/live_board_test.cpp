@@ -127,8 +127,8 @@ TEST_F(QuietLiveGpu, TheModelReadsVoltagesAndStopsWhereTheGpuThrottles) {
   const auto smi = folder.write(
       "smi",
       fmt::format("#!/usr/bin/env python3\nimport struct\ns = open('{}', 'rb')\ndef d(at):\n  s.seek(at)\n  return "
-                  "struct.unpack('d', s.read(8))[0]\nf = d({})\nv = 0.72 + (1.05 - 0.72) * max(0, f - 700) / "
-                  "(1410 - 700)\nprint('        Graphics                          : %.3f mV' % (1000 * v))\n",
+                  "struct.unpack('d', s.read(8))[0]\nf = d({})\nv = 0.72 + (1.05 - 0.72) * max(0, f - 700) / (1410 - "
+                  "700)\nprint('        Graphics                          : %.3f mV' % (1000 * v))\n",
                   nvml.path(), at(offsetof(fake_nvml::Gpu, clock_mhz))));
   ::chmod(smi.c_str(), 0755);
   setenv("ERGOTUNE_NVIDIA_SMI", smi.c_str(), 1);

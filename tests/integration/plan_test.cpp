@@ -67,12 +67,10 @@ TEST(PlanCommand, ReplaysTheRecordedA100GemmWithItsNoisyEnergies) {
   const std::string problem = folder() + "/gemm_a100.toml";
   std::ofstream(problem)
       << "name = \"gemm\"\nobjective = \"energy\"\n[parameters]\nnvml_pwr_limit = [250, 225, 200, 175, 150]\n"
-         "nvml_gr_clock = [1410]\nMWG = [16, 32, 64, 128]\nNWG = [16, 32, 64, 128]\nKWG = [32]\nMDIMC = [8, "
-         "16, 32]\n"
+         "nvml_gr_clock = [1410]\nMWG = [16, 32, 64, 128]\nNWG = [16, 32, 64, 128]\nKWG = [32]\nMDIMC = [8, 16, 32]\n"
          "NDIMC = [8, 16, 32]\nMDIMA = [8, 16, 32]\nNDIMB = [8, 16, 32]\nKWI = [2]\nVWM = [1, 2, 4, 8]\n"
          "VWN = [1, 2, 4, 8]\nSTRM = [0]\nSTRN = [0]\nSA = [0, 1]\nSB = [0, 1]\nPRECISION = [32]\n[kernel]\n"
-         "function = \"f\"\n[kernel.source.opencl]\ntext = \"kernel void f() {}\"\n[kernel.launch]\ngrid = "
-         "[1]\n"
+         "function = \"f\"\n[kernel.source.opencl]\ntext = \"kernel void f() {}\"\n[kernel.launch]\ngrid = [1]\n"
          "block = [1]\n";
   const ProcessResult result = command({"tune", problem, "--device", "replay:" + recording.string(), "--plan",
                                         "global_energy,race_to_idle,power_capping", "--no-store", "--json"});

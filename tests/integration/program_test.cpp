@@ -281,12 +281,12 @@ TEST(Program, EnergyIsThatOfTheProcessor) {
 TEST(Program, NeedsNoSensorWhereItReportsItsEnergy) {
   TemporaryFolder folder;
   const std::string meter = "--sensor \\\"command:sh -c 'while :; do echo 50; sleep 0.05; done'\\\"";
-  folder.write("n.toml",
-               "name = \"n\"\nobjective = \"energy\"\n[parameters]\nNAP = [0.4, 1.2]\n[program]\ncommand = [\"sh\", "
-               "\"-c\", \"" +
-                   ergotune_program() + " energy --node-command '{} --node a' --node-command '{} --node b' " + meter +
-                   " -o {{run}}/job.json -- sleep {{NAP}} && cat {{run}}/job.json\"]\n"
-                   "output = { energy = '^  \"joules\": ([0-9.e+]+)' }\n");
+  folder.write(
+      "n.toml",
+      "name = \"n\"\nobjective = \"energy\"\n[parameters]\nNAP = [0.4, 1.2]\n[program]\ncommand = [\"sh\", \"-c\", \"" +
+          ergotune_program() + " energy --node-command '{} --node a' --node-command '{} --node b' " + meter +
+          " -o {{run}}/job.json -- sleep {{NAP}} && cat {{run}}/job.json\"]\n"
+          "output = { energy = '^  \"joules\": ([0-9.e+]+)' }\n");
   setenv("ERGOTUNE_SYSFS_ROOT", (folder.path() / "nothing").c_str(), 1);
   const ProcessResult result = ergotune(folder, tune("n.toml", {"--no-store", "--no-confirm"}), 240);
   unsetenv("ERGOTUNE_SYSFS_ROOT");

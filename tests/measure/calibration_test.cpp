@@ -127,8 +127,8 @@ TEST_P(CalibrationOf, RecoversPeriodWindowAndLag) {
   VirtualRig rig(c.generation, c.reads, c.change);
   const Calibration found = calibrate(rig);
   std::printf(
-      "%-20s period %.4f [%.4f %.4f]  window %.4f [%.4f %.4f]  lag %.4f [%.4f %.4f]  %s  explained %.3f "
-      "(%.3f)  idle %.1f W\n",
+      "%-20s period %.4f [%.4f %.4f]  window %.4f [%.4f %.4f]  lag %.4f [%.4f %.4f]  %s  explained %.3f (%.3f)  idle "
+      "%.1f W\n",
       c.name, found.update_period.value, found.update_period.low, found.update_period.high, found.window.value,
       found.window.low, found.window.high, found.lag.value, found.lag.low, found.lag.high,
       to_string(found.sensor.kind).c_str(), found.explained, found.explained_other, found.idle_power.value);

@@ -84,8 +84,8 @@ TEST_F(ProblemBuffersTest, WhatIsWrittenOutsideIsNamedAndMended) {
   a[-3] = 1;
   a[0] = 7;
   EXPECT_EQ(buffers.written_outside(),
-            "argument \"a\" is written outside of its buffer, at element -3 (it has 256); "
-            "argument \"b\" is written outside of its buffer, at element 256 (it has 256)");
+            "argument \"a\" is written outside of its buffer, at element -3 (it has 256); argument \"b\" is written "
+            "outside of its buffer, at element 256 (it has 256)");
   EXPECT_EQ(buffers.written_outside(), "");
   std::vector<std::byte> after;
   buffers.read("a", after);

@@ -160,8 +160,8 @@ TEST_F(RunnerTest, AReferenceOfNoNumbersIsSaid) {
   const Measurement result = measure(32);
   EXPECT_EQ(result.status, Status::ok);
   EXPECT_THAT(result.warnings,
-              testing::ElementsAre(testing::HasSubstr("output \"b\" of this configuration, which the others are "
-                                                      "compared with, holds 3 NaN")));
+              testing::ElementsAre(testing::HasSubstr(
+                  "output \"b\" of this configuration, which the others are compared with, holds 3 NaN")));
 }
 
 TEST_F(RunnerTest, AKernelThatWritesNothingIsWrongBecauseOutputsAreRestored) {

@@ -98,10 +98,10 @@ TEST(CommandSensor, GoesOnWhenTheWallClockIsSet) {
     return;
   }
   const auto set = std::filesystem::temp_directory_path() / fmt::format("ergotune-clock-{}", ::getpid());
-  auto sensor = open_sensor(
-      fmt::format("command:unset LD_PRELOAD; while sleep 0.02; do if [ -e {} ]; then echo $(($(date +%s) + 3600)) 100; "
-                  "else echo $(date +%s) 100; fi; done",
-                  set.string()));
+  auto sensor =
+      open_sensor(fmt::format("command:unset LD_PRELOAD; while sleep 0.02; do if [ -e {} ]; then echo $(($(date +%s) + "
+                              "3600)) 100; else echo $(date +%s) 100; fi; done",
+                              set.string()));
   const double offset = wall_seconds() - host_seconds();
   ASSERT_EQ(collect(*sensor, 1).size(), 1u);
   while (wall_seconds() - host_seconds() < offset + 1000) std::this_thread::sleep_for(std::chrono::milliseconds(1));

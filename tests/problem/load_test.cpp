@@ -147,8 +147,7 @@ TEST(LoadProblem, AMemberThatIsAnAddressNamesABufferOfTheKernel) {
   const auto load = [](const std::string& member) {
     return load_toml_problem(
         "[parameters]\nbx = [1, 2]\n[kernel]\nfunction = \"f\"\nsource.c.text = \"\"\narguments = [{ name = \"g\", "
-        "type = "
-        "\"struct g\", fields = [" +
+        "type = \"struct g\", fields = [" +
             member + "] }, { name = \"x\", type = \"float32\", count = 4, when = \"False\" }]\n",
         "p.toml");
   };

@@ -53,8 +53,8 @@ struct Where {
     if (device->info().backend != "cuda")
       throw UserError(
           fmt::format("--device \"{}\": hardware counters are NVIDIA's, of a CUDA device or an architecture such as "
-                      "sm_90; CPUs have the observer \"perf\"; AMD's (rocprofiler-sdk) are not read, rocprofv3 "
-                      "counts from outside (the page \"Hardware counters\")",
+                      "sm_90; CPUs have the observer \"perf\"; AMD's (rocprofiler-sdk) are not read, rocprofv3 counts "
+                      "from outside (the page \"Hardware counters\")",
                       name));
     profiled.emplace(cuda::find_device(device->info().id).device);
     chip = profiled->chip();
@@ -196,8 +196,7 @@ Json ask_in_child(const std::string& verb, const CountersArguments& arguments) {
   }
   throw UserError(
       fmt::format("CUPTI {} the process that asked it{}. Where there is no driver, versions 12.6 to 13.1 answer and "
-                  "later ones do not "
-                  "(pip install nvidia-cuda-cupti-cu12==12.9.79); ERGOTUNE_CUPTI names the library",
+                  "later ones do not (pip install nvidia-cuda-cupti-cu12==12.9.79); ERGOTUNE_CUPTI names the library",
                   result.timed_out ? "did not answer" : "ended",
                   result.signal ? fmt::format(" with signal {}", result.signal) : ""));
 }

@@ -123,9 +123,8 @@ void print_table(const std::vector<StrategyScore>& scores) {
     fmt::print("\n");
   }
   fmt::print(
-      "\nto 5 %, to 1 %: expected evaluations to within 5 % and 1 % of the optimum, geometric mean; per "
-      "space the score "
-      "and, in brackets, evaluations to 1 %\n");
+      "\nto 5 %, to 1 %: expected evaluations to within 5 % and 1 % of the optimum, geometric mean; per space the "
+      "score and, in brackets, evaluations to 1 %\n");
 }
 
 void report_tuning(const StrategyTuning& tuning, const ScoreArguments& arguments) {
@@ -308,8 +307,7 @@ void add_score_command(Verb app) {
   verb.footer(
       "Examples:\n"
       "  ergotune score --list\n"
-      "  ergotune score --data recordings/ --strategies auto,simulated_annealing --repeats 20 "
-      "--figure scores.svg\n"
+      "  ergotune score --data recordings/ --strategies auto,simulated_annealing --repeats 20 --figure scores.svg\n"
       "  ergotune score --data recordings/ --tune-strategy genetic --trials 40");
   verb.callback([arguments] { run_score(*arguments); });
 }

@@ -284,10 +284,10 @@ std::vector<std::string> unfilled_variables(std::string_view source, const std::
       const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(text.find(part)) + (declarator.data() - part.data()) +
                                 static_cast<std::ptrdiff_t>(begin);
       const auto line = std::count(text.begin(), text.begin() + at, '\n');
-      messages.push_back(fmt::format(
-          "{}:{}: nothing fills the {} variable {}, which is therefore zero in every configuration and in the outputs "
-          "that are compared: pass it to the kernel as an argument",
-          file, line + 1, constant ? "__constant__" : "__device__", name));
+      messages.push_back(
+          fmt::format("{}:{}: nothing fills the {} variable {}, which is therefore zero in every configuration and in "
+                      "the outputs that are compared: pass it to the kernel as an argument",
+                      file, line + 1, constant ? "__constant__" : "__device__", name));
     }
   }
   return messages;

@@ -316,8 +316,7 @@ void print_answer(const TunedSession& tuned, const std::string& file, std::size_
   if (results.space == 1)
     fmt::print(
         "\nnote: this problem has one configuration, so nothing was compared: only clocks and power limits can be "
-        "tuned "
-        "([execution] in the problem file), or parameters that you add\n");
+        "tuned ([execution] in the problem file), or parameters that you add\n");
   print_device_shares(run);
   if (run.disturbed > 0)
     fmt::print(

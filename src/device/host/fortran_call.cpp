@@ -248,8 +248,7 @@ std::string mismatch_in_check(const CompileJob& job, const std::string& log) {
       if (contains(words, part))
         return fmt::format(
             "the procedure takes an array that only Fortran can pass, of assumed shape (x(:)), allocatable or a "
-            "pointer; "
-            "declare it with its size, x(n), or as x(*) ({})",
+            "pointer; declare it with its size, x(n), or as x(*) ({})",
             words);
     }
     std::smatch name, wanted;

@@ -119,10 +119,10 @@ void DeviceControls::look(const Measurement& under_load) {
   const std::string foreign = session_->control().foreign_under_load(reasons, ran);
   if (foreign.empty()) return;
   if (!session_->taking_over())
-    throw UserError(fmt::format(
-        "{}: {}; it shows under load only and could not be restored afterwards. Use --take-over to go on and leave the "
-        "device with its defaults",
-        id(), foreign));
+    throw UserError(
+        fmt::format("{}: {}; it shows under load only and could not be restored afterwards. Use --take-over to go on "
+                    "and leave the device with its defaults",
+                    id(), foreign));
   pending_note_ = fmt::format("{}: taken over: {}", id(), foreign);
 }
 

@@ -29,8 +29,8 @@ EnergyOptions::TemperatureCorrection correction_to(double celsius, const EnergyS
   const auto kept = kept_temperature_coefficient(sources.sensors.front()->info());
   if (!kept)
     throw UserError(
-        "corrected_energy needs the temperature coefficient of this device's power; "
-        "\"ergotune temperature FILE\" measures it, once per device and driver");
+        "corrected_energy needs the temperature coefficient of this device's power; \"ergotune temperature FILE\" "
+        "measures it, once per device and driver");
   return {celsius, kept->watts_per_degree, kept->standard_error};
 }
 
@@ -115,8 +115,7 @@ std::vector<ObserverEntry> core_observers() {
        make_energy},
       {{"trace",
         "Power, clocks, temperature and throttle reasons over time, around and during the launches, into a CSV file "
-        "per "
-        "configuration",
+        "per configuration",
         ObserverPhase::stream,
         {"settling_time"},
         {{"sensors", Type::text, true, "Sensors by id; none: the device's own", {}},

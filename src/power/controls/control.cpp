@@ -200,8 +200,7 @@ std::unique_ptr<Control> usable_control(const std::string& id, std::string* why_
   if (direct->permitted()) return direct;
   if (why_not)
     *why_not = fmt::format(
-        "{}: clocks and limits stay as they are: setting them needs root (CAP_SYS_ADMIN or write access to "
-        "the "
+        "{}: clocks and limits stay as they are: setting them needs root (CAP_SYS_ADMIN or write access to the "
         "device's files), or the helper ergotuned with a policy that lists you ({})",
         direct->id(), helper_reason);
   return nullptr;

@@ -203,10 +203,10 @@ Node write_sources(const Kernel& kernel, Form form) {
 }
 
 Json source_type(Schema& schema) {
-  const Json one = schema.section<KernelSource>("source",
-                                                "[kernel.source.LANGUAGE]: a source by language, cuda, opencl, "
-                                                "hip, c, cpp or fortran, is a file or a table",
-                                                {string_type()});
+  const Json one = schema.section<KernelSource>(
+      "source",
+      "[kernel.source.LANGUAGE]: a source by language, cuda, opencl, hip, c, cpp or fortran, is a file or a table",
+      {string_type()});
   Json properties = Json::object();
   for (const std::string& name : names_of<Language>()) properties[name] = one;
   return any_type({string_type(),
@@ -272,9 +272,9 @@ void check_launch(const Kernel& kernel, const Table& table) {
   const SourcePlace place = table.key_place("launch");
   if (kernel.launch.grid.empty() && kernel.launch.global.empty()) {
     throw UserError(
-        fmt::format("{} needs \"launch.grid\" (blocks, as CUDA counts) or \"launch.global\" (work items, as "
-                    "OpenCL counts)",
-                    table.title()),
+        fmt::format(
+            "{} needs \"launch.grid\" (blocks, as CUDA counts) or \"launch.global\" (work items, as OpenCL counts)",
+            table.title()),
         place);
   }
   if (kernel.launch.block.empty()) {
@@ -360,8 +360,8 @@ void read_fill(const Table& table, Argument& argument) {
     const std::string& word = node->text();
     if (word != "random" && word != "range") {
       throw UserError(fmt::format("unknown fill \"{}\"{}", word, suggestion(word, {"random", "range"})) +
-                          "; or a number, { random = [low, high], seed = n }, { range = [start, step] }, "
-                          "{ constant = x }, { file = \"data.bin\" }",
+                          "; or a number, { random = [low, high], seed = n }, { range = [start, step] }, { constant = "
+                          "x }, { file = \"data.bin\" }",
                       node->place);
     }
     fill.kind = word == "random" ? Kind::random : Kind::range;
@@ -482,9 +482,9 @@ void read_content(const Table& table, std::size_t position, const std::string& w
   argument.kind = local ? Kind::local_memory : Kind::buffer;
   argument.count = expression_of(
       local ? *local
-            : table.require("count",
-                            "the number of elements of a buffer (or \"value\" for a scalar, \"local_count\" for local "
-                            "memory)"),
+            : table.require(
+                  "count",
+                  "the number of elements of a buffer (or \"value\" for a scalar, \"local_count\" for local memory)"),
       "the count of " + what);
   if (local) return;
   if (const Node* access = table.find("access"))
@@ -562,12 +562,11 @@ const std::vector<Field<ergotune::Field>>& fields<ergotune::Field>() {
   using T = ergotune::Field;
   static const std::vector<Field<T>> table{
       // an address is of the buffer that its name says
-      field<T>(
-          "name", &T::name,
-          "What the member is called; \"&BUFFER\" is the address of an argument that is a buffer, of type \"uint64\" "
-          "(OpenCL: only as the one member), in a buffer \"&BUFFER@BYTE\" with its place, and a buffer that only "
-          "addresses point to has when = \"False\"",
-          {.required = true}),
+      field<T>("name", &T::name,
+               "What the member is called; \"&BUFFER\" is the address of an argument that is a buffer, of type "
+               "\"uint64\" (OpenCL: only as the one member), in a buffer \"&BUFFER@BYTE\" with its place, and a buffer "
+               "that only addresses point to has when = \"False\"",
+               {.required = true}),
       field<T>("type", &T::type, "Its type, such as \"float32\"", {.required = true}),
       field<T>("value", &T::value, "A number or an expression; of an address, bytes from the buffer's beginning",
                {.required = true})};
@@ -687,11 +686,10 @@ const std::vector<Field<Kernel>>& fields<Kernel>() {
           "launch", "The geometry of a launch; not for functions in C, C++ and Fortran",
           [](Schema& schema) { return schema.section<Launch>("launch", "[kernel.launch]"); }, read_launch,
           [](const T& from, Form form) { return unless_empty(write_fields(from.launch, form)); }),
-      field<T>(
-          "options",
-          "Compiler options, as a list or as lists by language (all: for every one); {{expression}} is replaced by its "
-          "value",
-          options_type, read_options, write_options),
+      field<T>("options",
+               "Compiler options, as a list or as lists by language (all: for every one); {{expression}} is replaced "
+               "by its value",
+               options_type, read_options, write_options),
       field<T>(
           "arguments", "The function's arguments in their order",
           [](Schema& schema) { return list_type(argument_type(schema)); },
@@ -785,10 +783,11 @@ void check_outputs(const Table& table, const std::vector<Kernel>& kernels) {
 void check_host_function(const Table& table, const Kernel& reference) {
   for (const KernelSource& source : reference.sources) {
     if (on_host(source.language)) continue;
-    throw UserError(fmt::format("a host function is written in c, cpp or fortran, not {}; a reference in {} goes in "
-                                "[verification.kernel]",
-                                to_string(source.language), to_string(source.language)),
-                    table.key_place("source"));
+    throw UserError(
+        fmt::format(
+            "a host function is written in c, cpp or fortran, not {}; a reference in {} goes in [verification.kernel]",
+            to_string(source.language), to_string(source.language)),
+        table.key_place("source"));
   }
 }
 
@@ -862,8 +861,8 @@ Verification read_verification(const Table& table, const std::vector<Kernel>& ke
   check_outputs(table, kernels);
   if (verification.per_configuration && !verification.reference)
     throw UserError(
-        "\"per_configuration\" needs [verification.kernel] or [verification.host_function]: a reference that "
-        "can run with each configuration's parameters",
+        "\"per_configuration\" needs [verification.kernel] or [verification.host_function]: a reference that can run "
+        "with each configuration's parameters",
         table.key_place("per_configuration"));
   return verification;
 }

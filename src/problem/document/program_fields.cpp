@@ -105,10 +105,9 @@ void check_pattern(const std::string& pattern, bool number, const std::string& w
     const std::regex regex(pattern);
     if (!number || regex.mark_count() == 1 || regex.mark_count() == 2) return;
     throw UserError(
-        fmt::format(
-            "{} has {} groups in parentheses and needs one, around the number, as in 'rate: ([0-9.]+)', or two, "
-            "around its name and the number; write (?:...) for those that only hold together",
-            what, regex.mark_count()),
+        fmt::format("{} has {} groups in parentheses and needs one, around the number, as in 'rate: ([0-9.]+)', or "
+                    "two, around its name and the number; write (?:...) for those that only hold together",
+                    what, regex.mark_count()),
         place);
   } catch (const std::regex_error& error) {
     throw UserError(

@@ -280,11 +280,11 @@ Node write(const std::vector<ExecutionParameterSpec>& specs) {
   return unless_empty(std::move(node));
 }
 Json execution_type(Schema& schema) {
-  const Json one = schema.section<ClockRange>(
-      "clocks",
-      "[execution]: core_clock_mhz, memory_clock_mhz and power_limit_w are each \"all\", \"model\", a count of "
-      "equidistant values, a list, or a table",
-      {choice_type({"all", "model"}), count_type(), list_type(number_type())});
+  const Json one =
+      schema.section<ClockRange>("clocks",
+                                 "[execution]: core_clock_mhz, memory_clock_mhz and power_limit_w are each \"all\", "
+                                 "\"model\", a count of equidistant values, a list, or a table",
+                                 {choice_type({"all", "model"}), count_type(), list_type(number_type())});
   Json properties = Json::object();
   for (const std::string& name : execution_names()) properties[name] = one;
   return {{"type", "object"}, {"properties", properties}, {"additionalProperties", false}};

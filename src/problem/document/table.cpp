@@ -169,10 +169,11 @@ void check_identifier(const std::string& name, const char* what, const SourcePla
   const bool letters =
       std::all_of(name.begin(), name.end(), [](unsigned char c) { return std::isalnum(c) || c == '_'; });
   if (!name.empty() && letters && !std::isdigit(static_cast<unsigned char>(name[0]))) return;
-  throw UserError(fmt::format("\"{}\" cannot be the name of a {}: it becomes a macro, so use letters, digits and _, "
-                              "and no digit first",
-                              name, what),
-                  place);
+  throw UserError(
+      fmt::format(
+          "\"{}\" cannot be the name of a {}: it becomes a macro, so use letters, digits and _, and no digit first",
+          name, what),
+      place);
 }
 
 std::string read_text_file(const std::filesystem::path& file, const std::string& what, const SourcePlace& place) {

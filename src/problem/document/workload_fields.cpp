@@ -180,8 +180,8 @@ class StepReader {
       std::string& name = step.steps.back().name;
       if (name.empty()) name = fmt::format("branch {}", step.steps.size());
       if (std::find(branches.begin(), branches.end(), name) != branches.end())
-        throw UserError(fmt::format("two branches are called \"{}\"; call one of them otherwise: {{ name = "
-                                    "\"...\", steps = [{{ kernel = \"{}\" }}] }}",
+        throw UserError(fmt::format("two branches are called \"{}\"; call one of them otherwise: {{ name = \"...\", "
+                                    "steps = [{{ kernel = \"{}\" }}] }}",
                                     name, name),
                         item.place);
       branches.push_back(name);

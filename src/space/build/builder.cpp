@@ -128,11 +128,9 @@ class Builder {
     } catch (const TooManyStates& reached) {
       if (purpose_ == BuildPurpose::count) throw;
       const Parameter& parameter = parameters_[reached.parameter];
-      throw UserError(fmt::format("the search space is too entangled to be kept: at parameter \"{}\" too "
-                                  "many prefixes differ in what "
-                                  "later restrictions need; put parameters that share restrictions next to "
-                                  "each other, or restrict "
-                                  "the ones before it further",
+      throw UserError(fmt::format("the search space is too entangled to be kept: at parameter \"{}\" too many prefixes "
+                                  "differ in what later restrictions need; put parameters that share restrictions next "
+                                  "to each other, or restrict the ones before it further",
                                   parameter.name),
                       parameter.place);
     } catch (const UnevaluableConfiguration& configuration) {

@@ -143,10 +143,11 @@ UserError Conditions::explain_failure(const Component& component, const Unevalua
     std::string text;
     for (const auto p : inputs)
       text += fmt::format("{}{}={}", text.empty() ? "" : ", ", parameters[p].name, values[p].to_literal());
-    return UserError(fmt::format("{} in {} for {}; exclude such values by another restriction, or test for them first "
-                                 "(\"x == 0 or ...\")",
-                                 message, where(restriction), text),
-                     restriction.expression.place());
+    return UserError(
+        fmt::format(
+            "{} in {} for {}; exclude such values by another restriction, or test for them first (\"x == 0 or ...\")",
+            message, where(restriction), text),
+        restriction.expression.place());
   }
   return UserError("a restriction cannot be evaluated");
 }

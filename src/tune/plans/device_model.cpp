@@ -35,8 +35,8 @@ Problem load_for(const SetupOptions& setup) {
   std::string why;
   for (const std::string& note : prepared.notes) why += "\n  " + note;
   throw UserError(
-      fmt::format("the clocks of {} cannot be set, so there is nothing to fit{}\nTry a recording: ergotune "
-                  "model --from FILE, or a simulated device: --device sim:a100",
+      fmt::format("the clocks of {} cannot be set, so there is nothing to fit{}\nTry a recording: ergotune model "
+                  "--from FILE, or a simulated device: --device sim:a100",
                   prepared.device.name, why));
 }
 

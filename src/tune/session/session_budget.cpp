@@ -12,8 +12,8 @@ namespace {
 
 [[noreturn]] void refuse(std::string_view part) {
   throw UserError(
-      fmt::format("the budget \"{}\" is none: write evaluations (25), time (90s, 10min, 2h) or energy "
-                  "(500J, 2kJ), several with commas",
+      fmt::format("the budget \"{}\" is none: write evaluations (25), time (90s, 10min, 2h) or energy (500J, 2kJ), "
+                  "several with commas",
                   part));
 }
 

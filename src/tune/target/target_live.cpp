@@ -81,10 +81,9 @@ void check_several(const SetupOptions& options, const Problem& problem) {
       throw UserError(fmt::format(
           "the sensor {} belongs to one of several devices; without --sensor each is measured by its own", sensor.id));
     if (!options.run.quiet_node)
-      throw UserError(
-          fmt::format("the sensor {} sees all devices of this machine at once; --quiet-node measures with the others "
-                      "idle",
-                      sensor.id));
+      throw UserError(fmt::format(
+          "the sensor {} sees all devices of this machine at once; --quiet-node measures with the others idle",
+          sensor.id));
   }
 }
 
@@ -185,10 +184,9 @@ std::unique_ptr<Control> find_control(Target& target, const DeviceInfo& device, 
                                       bool named) {
   if (target.problem.execution_parameters.empty() && !named) {
     if (options.run.controls.empty()) return nullptr;
-    throw UserError(
-        fmt::format("the control \"{}\" has nothing to set: the problem has no [execution] parameters such as "
-                    "core_clock_mhz = 5",
-                    options.run.controls.front()));
+    throw UserError(fmt::format(
+        "the control \"{}\" has nothing to set: the problem has no [execution] parameters such as core_clock_mhz = 5",
+        options.run.controls.front()));
   }
   std::string why_not;
   std::unique_ptr<Control> control;

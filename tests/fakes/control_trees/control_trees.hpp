@@ -50,8 +50,7 @@ inline void add_tegra(const Tree& tree) {
   const std::string gpu = kTegraGpu;
   tree.put(gpu + "/device/of_node/name", std::string("ga10b"));
   tree.put(gpu + "/available_frequencies",
-           "306000000 408000000 510000000 612000000 714000000 816000000 918000000 1020000000 1122000000 "
-           "1224000000 "
+           "306000000 408000000 510000000 612000000 714000000 816000000 918000000 1020000000 1122000000 1224000000 "
            "1300500000");
   tree.put(gpu + "/min_freq", "306000000");
   tree.put(gpu + "/max_freq", "1300500000");
