@@ -34,8 +34,7 @@ double PowerCurve::throttle_clock() const {
 double PowerCurve::optimal_clock(double low_mhz, double high_mhz) const {
   const double top = std::clamp(throttle_clock(), low_mhz, high_mhz);
   if (voltage_slope_per_mhz <= 0 || dynamic_w_per_mhz <= 0) return idle_w > 0 ? top : low_mhz;
-  // d/df (P/f) = (2 a b v f^2 - P_idle) / f^2 above the ridge, growing with f; below the ridge it is
-  // negative.
+  // d/df (P/f) = (2 a b v f^2 - P_idle) / f^2 above the ridge, growing with f; below the ridge it is negative.
   const auto slope = [&](double f) {
     return 2 * dynamic_w_per_mhz * voltage_slope_per_mhz * voltage(f) * f * f - idle_w;
   };

@@ -219,9 +219,8 @@ std::vector<Parameters> PowerFit::spread_starts(const Terms& terms, const FixedP
 
 double PowerFit::cost_with_optimum(const Terms& terms, double optimum, double low, double high,
                                    const FitEnd& best) const {
-  // The optimum replaces the idle power as a parameter: above the ridge P_idle = 2 a b f^2 v(f) at the
-  // optimum f (d/df P/f = 0); with the optimum at the ridge P_idle is at most that, and at the top of the
-  // range at least that.
+  // The optimum replaces the idle power as a parameter: above the ridge P_idle = 2 a b f^2 v(f) at the optimum f (d/df
+  // P/f = 0); with the optimum at the ridge P_idle is at most that, and at the top of the range at least that.
   const auto solve = [&](bool ridge_at_optimum, double factor_low, double factor_high) {
     Terms inner = terms;
     LeastSquaresProblem problem;

@@ -1,5 +1,4 @@
-// The live evaluators against real devices of this machine: host functions, and worker processes of the
-// command.
+// The live evaluators against real devices of this machine: host functions, and worker processes of the command.
 #include "evaluate/live/in_process_evaluator.hpp"
 #include "evaluate/live/live_evaluator.hpp"
 

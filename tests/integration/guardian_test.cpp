@@ -195,8 +195,7 @@ TEST(Guardian, RestoresAfterAKillAtARandomMoment) {
     }
     session.wait();
     ++by_kind[name_of(kill)];
-    // Whoever still watches gets the time to finish; where nobody does, the next start of the command puts it
-    // back.
+    // Whoever still watches gets the time to finish; where nobody does, the next start of the command puts it back.
     const bool by_itself = eventually(
         [&] {
           while (waitpid(-1, nullptr, WNOHANG) > 0) {
@@ -231,8 +230,7 @@ TEST(Guardian, RestoresAfterAKillAtARandomMoment) {
   EXPECT_GT(changed_when_killed, runs / 10) << "the kills must meet sessions that have changed something";
 }
 
-// The same through the command itself: its hidden verb is the guardian of sessions in programs that are not
-// ergotune.
+// The same through the command itself: its hidden verb is the guardian of sessions in programs that are not ergotune.
 TEST(Guardian, VerbIsHiddenAndRefusesToBeStartedByHand) {
   const auto help = run_process({ERGOTUNE_BINARY_DIR "/ergotune", "--help"});
   EXPECT_EQ(help.out.find("guardian"), std::string::npos);

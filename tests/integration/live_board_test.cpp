@@ -1,7 +1,6 @@
-// A fake GPU as a live one: the command sets its clocks through the driver's interface, the kernel's time follows
-// them, and the physics are known (tests/fakes/nvml/live_kernel.hpp). Everything here runs in real time, so it is
-// short: the same GPUs in virtual time are in tests/tune/random_boards_test.cpp, and scripts/live-GPUs runs ten of
-// them live.
+// A fake GPU as a live one: the command sets its clocks through the driver's interface, the kernel's time follows them,
+// and the physics are known (tests/fakes/nvml/live_kernel.hpp). Everything here runs in real time, so it is short: the
+// same GPUs in virtual time are in tests/tune/random_boards_test.cpp, and scripts/live-GPUs runs ten of them live.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -26,8 +25,7 @@ namespace {
 using ::testing::HasSubstr;
 using Json = nlohmann::json;
 
-/// One GPU, a folder, and the environment that points the command at them. (Quiet: ctest runs few others beside
-/// these.)
+/// One GPU, a folder, and the environment that points the command at them. (Quiet: ctest runs few others beside these.)
 struct QuietLiveGpu : ::testing::Test {
   fake_nvml::FakeNvml nvml{"generation=ga100 devices=1"};
   TemporaryFolder folder;

@@ -48,8 +48,7 @@ TEST(PlanCommand, ComparesPlansOnASimulatedDevice) {
     EXPECT_EQ(plan["best"]["quantities"]["energy"]["provenance"], "simulated");
     EXPECT_TRUE(plan["best"]["configuration"].contains("core_clock_mhz"));
   }
-  // Going Green V-A: race-to-idle is never the least energy, two stages come close to the global optimum, and
-  // cheaper.
+  // Going Green V-A: race-to-idle is never the least energy, two stages come close to the global optimum, and cheaper.
   EXPECT_GT(plans["race_to_idle"]["above_optimum_percent"].get<double>(), 5);
   EXPECT_LT(plans["global_energy"]["above_optimum_percent"].get<double>(), 3);
   EXPECT_LT(plans["energy_then_clocks"]["above_optimum_percent"].get<double>(), 8);

@@ -1,5 +1,4 @@
-// The whole path in real time: fake library, sensors, the reading thread, the stream of launches, the
-// decision to stop.
+// The whole path in real time: fake library, sensors, the reading thread, the stream of launches, the decision to stop.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>

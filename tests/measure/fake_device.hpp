@@ -1,5 +1,4 @@
-// A device without hardware: kernels are C++ functions, time is whatever the test says, every fault can be
-// made.
+// A device without hardware: kernels are C++ functions, time is whatever the test says, every fault can be made.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,4 @@
-// The runner on devices that run kernels for real: host functions, OpenCL (PoCL in CI), and CUDA where there
-// is a GPU.
+// The runner on devices that run kernels for real: host functions, OpenCL (PoCL in CI), and CUDA where there is a GPU.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

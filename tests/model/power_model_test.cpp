@@ -230,8 +230,7 @@ TEST(PowerModel, TheNextClockIsWhereTheModelIsLeastSure) {
   EXPECT_EQ(spaced_clocks(std::vector<double>{5, 1, 2, 9, 3}, 3), (std::vector<double>{1, 5, 9}));
 }
 
-// The full campaign: ERGOTUNE_MODEL_DRAWS=200 test_model --gtest_filter='PowerModelCampaign.*'
-// (docs/model.md).
+// The full campaign: ERGOTUNE_MODEL_DRAWS=200 test_model --gtest_filter='PowerModelCampaign.*' (docs/model.md).
 TEST(PowerModelCampaign, FindsTheRidgeOfTwelveRangesAndItsIntervalsCover) {
   Random random(20261120);
   std::vector<double> errors;

@@ -153,8 +153,7 @@ FakePowersensorOptions with_curve(const PowerCurve& curve) {
 
 const PowerCurve kCurve{150, 60, 0.1};
 
-/// A fake's stream comes from a thread in real time: what reaches the line late is late on every clock there
-/// is.
+/// A fake's stream comes from a thread in real time: what reaches the line late is late on every clock there is.
 template <class Device, class Open>
 void expect_true_energy(const FakePowersensorOptions& options, const PowerCurve& curve, Open open) {
   with_patience("the thread that plays the device may not have been run for a while", [&] {

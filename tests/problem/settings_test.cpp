@@ -1,6 +1,5 @@
-// The table of settings adds up: every row can be said in a problem file and on a command line, is kept by
-// the document of workers and store, is documented, and makes another session exactly when it determines
-// results.
+// The table of settings adds up: every row can be said in a problem file and on a command line, is kept by the document
+// of workers and store, is documented, and makes another session exactly when it determines results.
 #include "problem/tables/setting_table.hpp"
 
 #include <fmt/format.h>

@@ -1,5 +1,4 @@
-// A thousand random small spaces, each compared in full with brute force: the set, its order, look-up,
-// neighbours.
+// A thousand random small spaces, each compared in full with brute force: the set, its order, look-up, neighbours.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
@@ -181,8 +180,7 @@ void check_space(std::uint64_t seed) {
   try {
     space = SearchSpace::build(given.parameters, given.restrictions);
   } catch (const UserError& error) {
-    // brute force tests restrictions in their order; a configuration that a later one excludes is no error
-    // here
+    // brute force tests restrictions in their order; a configuration that a later one excludes is no error here
     if (expected && !expected->empty()) RC_FAIL(text + "built: " + error.what());
     if (expected && std::string(error.what()).find("has no values") == std::string::npos) RC_FAIL(text + error.what());
     return;

@@ -64,8 +64,7 @@ std::map<std::string, PlanResult> run(const std::string& profile_name, const Pro
   return out;
 }
 
-// Going Green, Section V-A and Figure 3: race-to-idle is never the least energy, the two-stage plans come
-// close.
+// Going Green, Section V-A and Figure 3: race-to-idle is never the least energy, the two-stage plans come close.
 TEST(GoingGreen, RaceToIdleIsNeverLeastAndTwoStagesComeClose) {
   Problem gemm = load_problem(ERGOTUNE_SOURCE_DIR "/examples/clocks/simulated_gemm.toml");
   struct Gpu {

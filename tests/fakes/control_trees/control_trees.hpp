@@ -1,6 +1,5 @@
-// Sysfs trees of devices whose clocks can be set: built in a temporary folder, so their state outlives every
-// process that a test kills. They are plain files: unlike a kernel they take every write, so tests also see
-// wrong ones.
+// Sysfs trees of devices whose clocks can be set: built in a temporary folder, so their state outlives every process
+// that a test kills. They are plain files: unlike a kernel they take every write, so tests also see wrong ones.
 #pragma once
 
 #include <filesystem>
@@ -115,8 +114,7 @@ inline void add_instinct(const Tree& tree) {
   tree.put(card + "/hwmon/hwmon4/power1_cap_min", "0");
   tree.put(card + "/hwmon/hwmon4/power1_cap_max", "560000000");
 }
-/// What of a card's files stands for its state: which levels are allowed is "all" for a listing as for all
-/// numbers.
+/// What of a card's files stands for its state: which levels are allowed is "all" for a listing as for all numbers.
 inline std::map<std::string, std::string> amdgpu_state(const Tree& tree) {
   auto files = tree.contents();
   for (auto& [path, text] : files) {
