@@ -102,7 +102,7 @@ nlohmann::ordered_json judge(const std::vector<Run>& runs, const VerdictOptions&
   std::map<std::string, std::vector<Reference>> references;
   std::vector<std::string> kernels;
   for (const auto& run : runs) {
-    if (std::find(kernels.begin(), kernels.end(), run.kernel) == kernels.end()) kernels.push_back(run.kernel);
+    if (std::ranges::find(kernels, run.kernel) == kernels.end()) kernels.push_back(run.kernel);
     if (run.kind != RunKind::reference) continue;
     const Measured measured = refer(run.trace, options);
     if (measured.valid) references[run.kernel].push_back({run.started + measured.seconds / 2, measured.energy});

@@ -155,7 +155,7 @@ double each(Application& app, int count, const std::function<void()>& call) {
 }
 
 double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
+  std::ranges::sort(values);
   return values[values.size() / 2];
 }
 

@@ -53,7 +53,7 @@ std::vector<std::string> argument_names(const std::vector<CapturedArgument>& arg
   for (const CapturedArgument& argument : arguments) {
     std::string name;
     for (const char c : argument.name) name += std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
-    if (name.empty() || std::find(names.begin(), names.end(), name) != names.end())
+    if (name.empty() || std::ranges::find(names, name) != names.end())
       name += (name.empty() ? "argument" : "_") + std::to_string(names.size());
     names.push_back(name);
   }
@@ -398,8 +398,8 @@ std::vector<std::size_t> block_sizes(std::size_t global, std::size_t present, st
     if ((size & (size - 1)) == 0 || size % 32 == 0 || size == present) round.push_back(size);
   }
   if (sizes.size() > kFew && round.size() > 3) sizes = round;
-  if (std::find(sizes.begin(), sizes.end(), present) == sizes.end()) sizes.push_back(present);
-  std::sort(sizes.begin(), sizes.end());
+  if (std::ranges::find(sizes, present) == sizes.end()) sizes.push_back(present);
+  std::ranges::sort(sizes);
   return sizes;
 }
 

@@ -49,9 +49,9 @@ std::unique_ptr<Control> choose_control(const ProgramSearch& search, std::vector
     std::string why;
     try {
       auto control = usable_control(id, &why);
-      const bool wanted = search.setup.run.sensors.empty() ||
-                          std::any_of(search.setup.run.sensors.begin(), search.setup.run.sensors.end(),
-                                      [&](const auto& s) { return gpu_of(s) == gpu_of(id); });
+      const bool wanted =
+          search.setup.run.sensors.empty() ||
+          std::ranges::any_of(search.setup.run.sensors, [&](const auto& s) { return gpu_of(s) == gpu_of(id); });
       if (control && wanted) usable.push_back(std::move(control));
     } catch (const UserError& error) {
       why = error.what();

@@ -67,10 +67,9 @@ DeviceInfo device_of_program(const Problem& problem, const SetupOptions& options
                                 problem.observers.front().name),
                     problem.observers.front().place);
   const auto& clocks = problem.execution_parameters;
-  const bool modelled =
-      options.needs_model || std::any_of(clocks.begin(), clocks.end(), [](const ExecutionParameterSpec& spec) {
-        return spec.choice == ExecutionParameterSpec::Choice::model;
-      });
+  const bool modelled = options.needs_model || std::ranges::any_of(clocks, [](const ExecutionParameterSpec& spec) {
+                          return spec.choice == ExecutionParameterSpec::Choice::model;
+                        });
   if (modelled)
     throw UserError(
         "a model of the device's clocks is fitted to a kernel, not to a program; give clocks as \"all\", a number, a "

@@ -433,7 +433,7 @@ void WatchServer::State::take_leave() {
     evbuffer_free(chunk);
   }
   const auto drained = [this] {
-    return std::all_of(streams.begin(), streams.end(), [](const Stream& stream) {
+    return std::ranges::all_of(streams, [](const Stream& stream) {
       return evbuffer_get_length(bufferevent_get_output(
                  evhttp_connection_get_bufferevent(evhttp_request_get_connection(stream.request)))) == 0;
     });

@@ -132,7 +132,7 @@ bool takes_by_name(const py::function& function, std::vector<std::string>& names
   if (count == 0 || code.attr("co_posonlyargcount").cast<int>() > 0) return false;
   std::vector<std::string> wanted(arguments.begin(), arguments.begin() + static_cast<std::ptrdiff_t>(count));
   for (const auto& name : wanted)
-    if (std::find(names.begin(), names.end(), name) == names.end()) return false;
+    if (std::ranges::find(names, name) == names.end()) return false;
   names = std::move(wanted);
   return true;
 }

@@ -51,8 +51,8 @@ bool is_dense(const std::vector<std::int64_t>& shape, const std::vector<std::int
 /// "C", or "F" if the first index varies fastest. Throws for a tensor with gaps.
 std::string order_of(std::vector<std::int64_t> shape, std::vector<std::int64_t> strides, std::int64_t unit) {
   if (is_dense(shape, strides, unit)) return "C";
-  std::reverse(shape.begin(), shape.end());
-  std::reverse(strides.begin(), strides.end());
+  std::ranges::reverse(shape);
+  std::ranges::reverse(strides);
   if (!is_dense(shape, strides, unit)) refuse_strides();
   return "F";
 }

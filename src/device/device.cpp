@@ -66,7 +66,7 @@ DeviceInfo resolve_any(const Problem* problem) {
   for (const Kernel& kernel : problem->kernels) {
     for (const auto& source : kernel.sources) {
       const std::string language = to_string(source.language);
-      if (std::find(languages.begin(), languages.end(), language) == languages.end()) languages.push_back(language);
+      if (std::ranges::find(languages, language) == languages.end()) languages.push_back(language);
     }
   }
   if (languages.empty())

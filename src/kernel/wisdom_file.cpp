@@ -88,7 +88,7 @@ std::vector<std::filesystem::path> wisdom_files(const std::filesystem::path& fol
                     {folder_or_file.string(), 0, 0});
   for (const auto& entry : entries)
     if (entry.path().extension() == ".wisdom" && entry.is_regular_file(error)) files.push_back(entry.path());
-  std::sort(files.begin(), files.end());
+  std::ranges::sort(files);
   return files;
 }
 

@@ -53,7 +53,7 @@ std::pair<double, double> profile_interval(const std::function<double(double)>& 
                                            double high, double threshold) {
   std::vector<double> grid = {x0};
   for (int i = 0; i < kProfilePoints; ++i) grid.push_back(low + (high - low) * i / (kProfilePoints - 1));
-  std::sort(grid.begin(), grid.end());
+  std::ranges::sort(grid);
   std::vector<bool> inside;
   for (const double x : grid) inside.push_back(x == x0 || cost(x) <= threshold);
   const auto crossing = [&](double in, double out) {

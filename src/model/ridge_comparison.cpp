@@ -48,8 +48,8 @@ std::optional<Estimate> ridge_from_voltage(std::span<const PowerSample> samples)
     const double ridge = *low + (*high - *low) * i / kGrid;
     tried.emplace_back(ridge, bend_at(ridge, f, v));
   }
-  const auto best = std::min_element(tried.begin(), tried.end(),
-                                     [](const auto& a, const auto& b) { return a.second.cost < b.second.cost; });
+  const auto best =
+      std::ranges::min_element(tried, [](const auto& a, const auto& b) { return a.second.cost < b.second.cost; });
   const double degrees = std::max(1.0, static_cast<double>(f.size()) - 3);
   const double variance = std::max(best->second.cost / degrees, kVoltageError * kVoltageError);
   const double t = student_t_quantile(0.975, degrees);

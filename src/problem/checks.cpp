@@ -16,7 +16,7 @@
 namespace ergotune {
 
 bool Names::knows(std::string_view name) const {
-  return name.starts_with("device.") || std::find(names_.begin(), names_.end(), name) != names_.end();
+  return name.starts_with("device.") || std::ranges::find(names_, name) != names_.end();
 }
 
 SourcePlace place_in(const Expression& expression, std::string_view name) {
@@ -75,7 +75,7 @@ void check_address(const Field& field, const Kernel& kernel, const Argument& arg
   std::vector<std::string> buffers;
   for (const Argument& other : kernel.arguments)
     if (other.kind == Argument::Kind::buffer) buffers.push_back(other.name);
-  if (std::find(buffers.begin(), buffers.end(), buffer) == buffers.end())
+  if (std::ranges::find(buffers, buffer) == buffers.end())
     throw UserError(
         fmt::format("member \"{}\" of argument \"{}\" is the address of \"{}\", which is not a buffer of the kernel{}",
                     field.name, argument.name, buffer, suggestion(buffer, buffers)),
@@ -207,7 +207,7 @@ void check_plans(const Problem& problem, const Names& parameters) {
   for (const PlanSpec& plan : problem.plans)
     for (const PlanStageSpec& stage : plan.stages) {
       const auto check = [&](const std::string& name, const char* does) {
-        if (std::find(groups.begin(), groups.end(), name) == groups.end())
+        if (std::ranges::find(groups, name) == groups.end())
           throw UserError(fmt::format("plan \"{}\" {} the unknown parameter \"{}\"{}", plan.name, does, name,
                                       suggestion(name, groups)),
                           stage.place);
@@ -222,8 +222,8 @@ void check_counts(const Problem& problem) {
   for (const Kernel& kernel : problem.kernels)
     for (const Argument& argument : kernel.arguments) {
       const auto names = argument.count.names();
-      const bool known = std::all_of(names.begin(), names.end(),
-                                     [&](const std::string& name) { return problem.constants.contains(name); });
+      const bool known =
+          std::ranges::all_of(names, [&](const std::string& name) { return problem.constants.contains(name); });
       if (argument.kind != Argument::Kind::scalar && known)
         (void)whole_count(argument.count.evaluate(problem.constants),
                           fmt::format("the count of argument \"{}\"", argument.name), argument.place);

@@ -86,7 +86,7 @@ class WorkloadCheck {
 
   void loop(const Step& step) {
     if (names_.knows(step.variable)) {
-      const bool of_loop = std::find(around_.begin(), around_.end(), step.variable) != around_.end();
+      const bool of_loop = std::ranges::find(around_, step.variable) != around_.end();
       throw UserError(fmt::format("\"{}\" is the variable of a loop here, and {} already; rename one of them",
                                   step.variable, of_loop ? "of a loop around it" : "a constant or parameter"),
                       step.place);

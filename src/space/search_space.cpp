@@ -109,7 +109,7 @@ Rows rows_of(const std::vector<Configuration>& list, const std::vector<Parameter
       row[p] = found->second;
     }
   }
-  std::sort(rows.begin(), rows.end());
+  std::ranges::sort(rows);
   rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
   return rows;
 }

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
+#include <algorithm>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -87,8 +88,8 @@ TEST(Blocks, SizesDivideTheGlobalSizeAndHoldThePresentOne) {
     std::size_t present = seed % global + 1;
     while (global % present) --present;
     const auto sizes = block_sizes(global, present, 1024);
-    RC_ASSERT(std::is_sorted(sizes.begin(), sizes.end()));
-    RC_ASSERT(std::find(sizes.begin(), sizes.end(), present) != sizes.end());
+    RC_ASSERT(std::ranges::is_sorted(sizes));
+    RC_ASSERT(std::ranges::find(sizes, present) != sizes.end());
     for (const std::size_t size : sizes) RC_ASSERT(global % size == 0 && (size <= 1024 || size == present));
   }));
 }

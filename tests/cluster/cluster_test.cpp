@@ -7,6 +7,7 @@
 #include <rapidcheck.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -411,8 +412,8 @@ TEST(SimulatedFleet, ADayOnTwoHundredSlotsWithLossesGivesWhatOneSlotGives) {
   EXPECT_GT(many.now, 23 * 3600.0);
   EXPECT_GT(many.losses, 100u);
   EXPECT_LE(many.largest, 200u) << "no more is held than there are slots";
-  EXPECT_EQ(many.doubles, static_cast<std::size_t>(std::count_if(many.results.begin(), many.results.end(),
-                                                                 [](const auto& r) { return r.second >= 0; })));
+  EXPECT_EQ(many.doubles,
+            static_cast<std::size_t>(std::ranges::count_if(many.results, [](const auto& r) { return r.second >= 0; })));
   one.run(2000);
   std::size_t marked = 0;
   for (const auto& [id, value] : many.results) {

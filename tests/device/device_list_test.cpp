@@ -22,8 +22,8 @@ TEST(DeviceList, AbsentDriversGiveANoteEach) {
   std::vector<std::string> notes;
   const auto devices = list_devices(&notes);
   for (const std::string backend : {"cuda", "opencl"}) {
-    const bool present = std::any_of(devices.begin(), devices.end(), [&](auto& d) { return d.backend == backend; });
-    const bool noted = std::any_of(notes.begin(), notes.end(), [&](auto& n) { return n.starts_with(backend); });
+    const bool present = std::ranges::any_of(devices, [&](auto& d) { return d.backend == backend; });
+    const bool noted = std::ranges::any_of(notes, [&](auto& n) { return n.starts_with(backend); });
     EXPECT_NE(present, noted) << backend;
   }
 }

@@ -147,7 +147,7 @@ TEST_F(HiprtcTest, TheNewestDataCentreArchitectureThatItKnowsCompiles) {
   if (!known) GTEST_SKIP() << "this hiprtc does not say what it knows";
   std::string newest;
   for (const char* name : {"gfx908", "gfx90a", "gfx940", "gfx942", "gfx950"})
-    if (std::find(known->begin(), known->end(), name) != known->end()) newest = name;
+    if (std::ranges::find(*known, name) != known->end()) newest = name;
   RecordProperty("newest", newest);
   EXPECT_NE(newest, "gfx908");
   if (hiprtc::version().find("hiprtc 9.0 ") == 0) {  // Debian 12's, of ROCm 5.2

@@ -366,7 +366,7 @@ TEST_F(HostTest, TheIdentityNamesCompilersAndProcessor) {
   // -march=native: code of another processor must not come out of a shared cache
   const std::string identity = open_compiler("host")->identity();
   EXPECT_THAT(identity, HasSubstr(device_->info().name));
-  EXPECT_GE(std::count(identity.begin(), identity.end(), '|'), 4);
+  EXPECT_GE(std::ranges::count(identity, '|'), 4);
 }
 
 TEST_F(HostTest, LocalMemoryIsScratch) {

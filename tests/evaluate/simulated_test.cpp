@@ -210,12 +210,12 @@ TEST(SimulatedDevice, TheDefaultLandscapeHasLocalOptima) {
   std::vector<double> seconds;
   for (std::uint64_t i = 0; i < space.size(); ++i)
     seconds.push_back(value(device.truth(space.configuration(i)), "time"));
-  EXPECT_GT(*std::max_element(seconds.begin(), seconds.end()), 1.3 * *std::min_element(seconds.begin(), seconds.end()));
+  EXPECT_GT(*std::ranges::max_element(seconds), 1.3 * *std::ranges::min_element(seconds));
   int minima = 0;
   std::vector<ConfigurationIndex> neighbours;
   for (std::uint64_t i = 0; i < space.size(); ++i) {
     space.neighbours(i, Neighbourhood::strictly_adjacent, neighbours);
-    minima += std::all_of(neighbours.begin(), neighbours.end(), [&](auto n) { return seconds[n] >= seconds[i]; });
+    minima += std::ranges::all_of(neighbours, [&](auto n) { return seconds[n] >= seconds[i]; });
   }
   EXPECT_GE(minima, 2);
 }

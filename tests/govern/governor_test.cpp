@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 
@@ -45,7 +46,7 @@ struct Board {
   std::vector<double> clocks() {
     auto& gpu = nvml.gpu();
     std::vector<double> out(gpu.graphics_clocks, gpu.graphics_clocks + gpu.graphics_clock_count);
-    std::reverse(out.begin(), out.end());
+    std::ranges::reverse(out);
     return out;
   }
   void lock(double mhz) {

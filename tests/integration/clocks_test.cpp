@@ -92,8 +92,7 @@ TEST_F(Clocks, SetTakesTheHighestClockThatWisdomHasForThisGpu) {
   options.environment["ERGOTUNE_CUDA"] = ERGOTUNE_BINARY_DIR "/tests/fakes/cuda/libcuda.so.1";
   test::TemporaryFolder folder;
   const json devices = json::parse(ergotune({"devices", "--json"}).out).at("devices");
-  const auto gpu =
-      std::find_if(devices.begin(), devices.end(), [&](const json& one) { return one.at("uuid") == uuid; });
+  const auto gpu = std::ranges::find_if(devices, [&](const json& one) { return one.at("uuid") == uuid; });
   ASSERT_NE(gpu, devices.end()) << devices.dump(1);
   const auto write = [&](const std::string& kernel, const json& execution, const std::string& device) {
     const json record{{"configuration", {{"X", 1}}},
@@ -138,7 +137,7 @@ TEST_F(Clocks, SetHoldsOnEachNodeOfAProgram) {
   };
   const auto locks = [](fake_nvml::FakeNvml& gpu) {
     const auto calls = gpu.setter_calls();
-    return std::count_if(calls.begin(), calls.end(), [](const auto& call) {
+    return std::ranges::count_if(calls, [](const auto& call) {
       return std::string(call.function) == "nvmlDeviceSetGpuLockedClocks" && call.a == 990;
     });
   };

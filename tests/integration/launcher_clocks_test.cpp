@@ -29,7 +29,7 @@ using nlohmann::json;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-std::ptrdiff_t lines(const std::string& text) { return std::count(text.begin(), text.end(), '\n'); }
+std::ptrdiff_t lines(const std::string& text) { return std::ranges::count(text, '\n'); }
 
 // The fake driver runs add_one(int* x, int n) whatever its source is.
 const char* const kProblem = R"(

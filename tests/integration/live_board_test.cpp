@@ -260,7 +260,7 @@ TEST_F(QuietLiveGpu, EnergyOverTemperatureIsFoundKeptAndUsed) {
   EXPECT_EQ(study["corrected"]["provenance"], "modelled");
   std::ifstream csv(folder.path() / "t.csv");
   const std::string rows((std::istreambuf_iterator<char>(csv)), {});
-  EXPECT_EQ(std::count(rows.begin(), rows.end(), '\n'), 13);
+  EXPECT_EQ(std::ranges::count(rows, '\n'), 13);
   EXPECT_THAT(rows, HasSubstr("corrected_energy_j"));
   const Json found = json_of(ergotune(folder, measured));
   const Json &energy = found["quantities"]["energy"], &corrected = found["quantities"]["corrected_energy"];

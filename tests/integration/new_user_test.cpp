@@ -256,7 +256,7 @@ TEST(NewUser, TheReferenceOnTheHostIsCompiledForTheHost) {
                                               body + " }\" } }\n"));
     const auto compiled = json_of(ergotune(folder, {"space", "k.toml", "--compile", "all", "--json"}))["compiled"];
     EXPECT_EQ(compiled.size(), 3u);
-    return std::count_if(compiled.begin(), compiled.end(), [](const auto& one) { return one["compiles"] == true; });
+    return std::ranges::count_if(compiled, [](const auto& one) { return one["compiles"] == true; });
   };
   EXPECT_EQ(compiles("y[0] = x[0];"), 3);
   EXPECT_EQ(compiles("y[0] = absent;"), 2) << "the first has the reference's error";

@@ -204,7 +204,7 @@ TEST_F(Nodes, ControlCEndsTheWaitForTheFirstNode) {
 
 TEST_F(Nodes, ALoginThatNeverAnswersIsReportedAndGivenUp) {
   auto arguments = command({"exec sleep 300"});
-  *std::next(std::find(arguments.begin(), arguments.end(), "--node-silence")) = "0.2";
+  *std::next(std::ranges::find(arguments, "--node-silence")) = "0.2";
   const auto result = ergotune(folder, arguments);
   EXPECT_EQ(result.exit_code, 2) << "no node is left";
   EXPECT_THAT(result.err, HasSubstr("no answer for 0.2 s")) << "before it is given up";

@@ -225,7 +225,7 @@ TEST(Program, IsBuiltOnceForWhatTheStepsName) {
   folder.write("app.c", kBuiltApp);
   const auto log_lines = [&] {
     const std::string log = read_file(folder.path() / "log").value_or("");
-    return std::count(log.begin(), log.end(), '\n');
+    return std::ranges::count(log, '\n');
   };
   const auto document = json_of(ergotune(folder, tune("b.toml", {"--store", "b.db", "--no-confirm"})));
   EXPECT_EQ(document["statuses"]["compile_error"], 2) << document;

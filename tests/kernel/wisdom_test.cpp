@@ -158,7 +158,7 @@ TEST(WisdomSelection, IsTheSameWhateverTheOrderAndNeverWorseThanAnyOther) {
     const WisdomRequest request{.device = kH100, .problem_size = size, .source_hash = "s"};
     const WisdomChoice choice = select_wisdom(records, request);
     std::vector<WisdomRecord> shuffled = records;
-    std::reverse(shuffled.begin(), shuffled.end());
+    std::ranges::reverse(shuffled);
     std::rotate(shuffled.begin(), shuffled.begin() + static_cast<std::ptrdiff_t>(shuffled.size() / 2), shuffled.end());
     const WisdomChoice again = select_wisdom(shuffled, request);
     RC_ASSERT(choice.reason == again.reason);

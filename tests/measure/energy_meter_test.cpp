@@ -83,8 +83,7 @@ TEST_F(EnergyOnFakeGpu, WhatTheDeviceIdledBecauseTheHostWasBusyIsAPause) {
   }
   const LaunchAxis axis(streamer.stream());
   const auto& pauses = axis.pauses();  // on a busy machine there are shorter ones too
-  EXPECT_GE(std::count_if(pauses.begin(), pauses.end(), [](const TimeSpan& pause) { return pause.length() > 0.03; }),
-            5);
+  EXPECT_GE(std::ranges::count_if(pauses, [](const TimeSpan& pause) { return pause.length() > 0.03; }), 5);
   const auto per = axis.time_per_launch({axis.begin(), axis.end()});
   EXPECT_NEAR(per.seconds, 1e-3, 2e-5);
   EXPECT_NEAR(static_cast<double>(per.launches), axis.launches().back(), 0.5);

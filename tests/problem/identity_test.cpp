@@ -252,9 +252,9 @@ TEST(WithoutComments, IsStable) {
     std::string text;
     for (const int piece : pieces) text += kPieces[piece];
     const std::string once = without_comments(text);
-    RC_ASSERT(std::count(once.begin(), once.end(), 'x') <= std::count(text.begin(), text.end(), 'x'));
+    RC_ASSERT(std::ranges::count(once, 'x') <= std::ranges::count(text, 'x'));
     if (text.find("/*") == std::string::npos && text.find("//") == std::string::npos)
-      RC_ASSERT(std::count(once.begin(), once.end(), 'x') == std::count(text.begin(), text.end(), 'x'));
+      RC_ASSERT(std::ranges::count(once, 'x') == std::ranges::count(text, 'x'));
   }));
 }
 

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdlib>
@@ -162,7 +163,7 @@ void calibrate(bool crowded) {
     const SessionResult result = run_session(space, objective, evaluator, nullptr, 0, options);
     ASSERT_TRUE(result.probability_best && result.expected_loss);
     const double won = truth[result.best.front().index];
-    double best = won, best_of_all = *std::min_element(truth.begin(), truth.end());
+    double best = won, best_of_all = *std::ranges::min_element(truth);
     for (const ConfigurationIndex index : evaluator.confirmed) best = std::min(best, truth[index]);
     const auto bin = std::min<std::size_t>(4, static_cast<std::size_t>(*result.probability_best * 5));
     for (Tally* tally : {&bins[bin], &kinds[kind][devices - 1], &all}) {

@@ -180,9 +180,8 @@ TEST_F(Screening, MeasuresFirstTheEnergyOfWhatIsBestByTheMetric) {
     m.quantities["energy"] = {300 * time, 1e-4, 9, "fake", "", Provenance::measured};
     if (known) {
       chosen.push_back(c);
-      best_then.push_back(*std::min_element(
-          seen.begin(), seen.end(),
-          [&](const Configuration& a, const Configuration& b) { return time_of_step(a) < time_of_step(b); }));
+      best_then.push_back(*std::ranges::min_element(
+          seen, [&](const Configuration& a, const Configuration& b) { return time_of_step(a) < time_of_step(b); }));
     }
     return m;
   };

@@ -43,7 +43,7 @@ struct Where {
   explicit Where(const std::string& name) {
     if (name.starts_with("sm_")) {
       const std::string digits = name.substr(3);
-      const bool plain = !digits.empty() && digits.size() < 4 && std::all_of(digits.begin(), digits.end(), ::isdigit);
+      const bool plain = !digits.empty() && digits.size() < 4 && std::ranges::all_of(digits, ::isdigit);
       chip = plain ? cupti::chip_of_architecture(std::stoi(digits)) : "";
       if (chip.empty())
         throw UserError(fmt::format("--device \"{}\": counters are read of sm_75 and later, named like sm_90", name));
@@ -77,7 +77,7 @@ Json library_document() {
 }
 
 bool found_in(const std::string& wanted, std::initializer_list<std::string_view> texts) {
-  return wanted.empty() || std::any_of(texts.begin(), texts.end(), [&](std::string_view text) {
+  return wanted.empty() || std::ranges::any_of(texts, [&](std::string_view text) {
            return std::search(text.begin(), text.end(), wanted.begin(), wanted.end(),
                               [](unsigned char a, unsigned char b) { return std::tolower(a) == std::tolower(b); }) !=
                   text.end();
@@ -103,9 +103,8 @@ Json list_document(const CountersArguments& arguments) {
   for (const CounterInfo& counter : counter_names()) {
     if (!found_in(arguments.search, {counter.name, counter.meaning})) continue;
     const auto metrics = metrics_behind(std::string(counter.name));
-    const bool lacks = std::any_of(metrics.begin(), metrics.end(), [&](const std::string& metric) {
-      return std::find(missing.begin(), missing.end(), metric) != missing.end();
-    });
+    const bool lacks = std::ranges::any_of(
+        metrics, [&](const std::string& metric) { return std::ranges::find(missing, metric) != missing.end(); });
     document["counters"].push_back({{"name", counter.name},
                                     {"unit", counter.unit},
                                     {"meaning", counter.meaning},

@@ -128,7 +128,7 @@ class GovernLoop {
   }
 
   double units_at(double time) const {
-    const auto after = std::find_if(work_.begin(), work_.end(), [&](const auto& one) { return one.first >= time; });
+    const auto after = std::ranges::find_if(work_, [&](const auto& one) { return one.first >= time; });
     if (after == work_.begin() || after == work_.end()) return work_.empty() ? 0 : work_.front().second;
     const auto before = std::prev(after);
     return before->second + (after->second - before->second) * (time - before->first) / (after->first - before->first);

@@ -51,7 +51,7 @@ std::vector<std::filesystem::path> files_of(const std::vector<std::string>& data
       if (entry.is_regular_file() && is_recording && !is_other) found.push_back(entry.path());
     }
     if (found.empty()) throw UserError(fmt::format("{}: no recordings (*.json, *.csv, stores) in this folder", name));
-    std::sort(found.begin(), found.end());
+    std::ranges::sort(found);
     files.insert(files.end(), found.begin(), found.end());
   }
   return files;

@@ -228,7 +228,7 @@ std::string source_with_macro(std::string_view source, std::string_view macro) {
         kind = {};
       }
     }
-    if (kind.empty() && std::any_of(open.begin(), open.end(), [](const Branch& b) { return b.holds == false; }))
+    if (kind.empty() && std::ranges::any_of(open, [](const Branch& b) { return b.holds == false; }))
       std::fill(result.begin() + static_cast<std::ptrdiff_t>(at), result.begin() + static_cast<std::ptrdiff_t>(end),
                 ' ');
     at = end + 1;

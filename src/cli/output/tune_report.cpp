@@ -160,7 +160,7 @@ bool mentions(const std::string& expression, const std::string& name) {
 std::vector<std::string> shown_names(const RankedResults& ranked, const Measurement& measurement,
                                      std::vector<std::string> first) {
   const auto add_name = [&](const std::string& name) {
-    if (std::find(first.begin(), first.end(), name) == first.end()) first.push_back(name);
+    if (std::ranges::find(first, name) == first.end()) first.push_back(name);
   };
   for (const auto& [name, quantity] : measurement.quantities)
     if (mentions(ranked.objective.name(), name) || name.starts_with("time.")) add_name(name);

@@ -133,7 +133,7 @@ class HipCompiler : public Compiler {
   static void check_architecture(const std::string& architecture) {
     const std::string name = architecture.substr(0, architecture.find(':'));
     const auto known = hiprtc::architectures();
-    if (!known || std::find(known->begin(), known->end(), name) != known->end()) return;
+    if (!known || std::ranges::find(*known, name) != known->end()) return;
     throw UserError(fmt::format(
         "the hiprtc here does not know {}: it compiles for {}. A newer ROCm may; ERGOTUNE_HIPRTC names its libhiprtc",
         name, fmt::join(*known, ", ")));

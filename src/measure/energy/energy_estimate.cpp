@@ -291,7 +291,7 @@ void note_gpu(const EnergyTrace& trace, EnergyResult& result) {
   observed("temperature", temperature);
   observed("core_voltage", voltage);
   for (std::string reason : reasons) {
-    std::replace(reason.begin(), reason.end(), '_', ' ');
+    std::ranges::replace(reason, '_', ' ');
     result.warnings.push_back(reason);
   }
   if (!strangers.empty())

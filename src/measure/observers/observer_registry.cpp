@@ -244,7 +244,7 @@ std::vector<std::string> quantities_of(const ObserverSpec& spec) {
 std::string observer_of(const std::string& quantity) {
   for (const ObserverEntry& entry : entries()) {
     const auto& given = entry.description.quantities;
-    if (std::find(given.begin(), given.end(), quantity) != given.end()) return entry.description.name;
+    if (std::ranges::find(given, quantity) != given.end()) return entry.description.name;
     if (entry.measures && entry.measures(quantity)) return entry.description.name;
   }
   return {};

@@ -241,7 +241,7 @@ std::string NvmlControl::foreign_under_load(const std::vector<std::string>& reas
                                             std::optional<double> ran_mhz) const {
   // A lock is recognised by the event reason "application clocks setting" while the application clocks, which can be
   // read, have their default values or do not exist.
-  if (std::find(reasons.begin(), reasons.end(), "application_clocks") == reasons.end()) return {};
+  if (std::ranges::find(reasons, "application_clocks") == reasons.end()) return {};
   unsigned memory = 0, core = 0;
   if (application_clocks_set(memory, core)) return {};
   if (ran_mhz)

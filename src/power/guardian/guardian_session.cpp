@@ -25,7 +25,7 @@ namespace {
 std::string own_command_line() {
   std::string text = read_file("/proc/self/cmdline").value_or("");
   while (!text.empty() && text.back() == '\0') text.pop_back();
-  std::replace(text.begin(), text.end(), '\0', ' ');
+  std::ranges::replace(text, '\0', ' ');
   constexpr std::size_t kLongest = 200;
   return text.size() > kLongest ? text.substr(0, kLongest) + "..." : text;
 }

@@ -89,7 +89,7 @@ bool on_host(Language language) { return language >= Language::c; }
 
 Language language_named(const std::string& name, const SourcePlace& place) {
   const auto& names = names_of<Language>();
-  const auto found = std::find(names.begin(), names.end(), name);
+  const auto found = std::ranges::find(names, name);
   if (found != names.end()) return static_cast<Language>(found - names.begin());
   const bool cpp = name == "c++" || name == "cxx";
   throw UserError(fmt::format("unknown language \"{}\"{}", name, suggestion(cpp ? "cpp." : name, names)), place);
@@ -111,7 +111,7 @@ Language language_of_file(const std::filesystem::path& file, const SourcePlace& 
 void add_include_folder(KernelSource& source, const std::filesystem::path& folder) {
   const auto absolute = std::filesystem::absolute(folder.empty() ? "." : folder).lexically_normal();
   auto& folders = source.include_folders;
-  if (std::find(folders.begin(), folders.end(), absolute) == folders.end()) folders.push_back(absolute);
+  if (std::ranges::find(folders, absolute) == folders.end()) folders.push_back(absolute);
 }
 
 KernelSource source_from_file(const std::string& name, std::optional<Language> language,
@@ -189,8 +189,7 @@ Node write_sources(const Kernel& kernel, Form form) {
   for (const KernelSource& source : kernel.sources) sources.push_back(&source);
   // a device uses the first source in a language that it compiles, so that only the order within a language matters
   if (form == Form::identity)
-    std::stable_sort(sources.begin(), sources.end(),
-                     [](const auto* a, const auto* b) { return a->language < b->language; });
+    std::ranges::stable_sort(sources, [](const auto* a, const auto* b) { return a->language < b->language; });
   for (const KernelSource* source : sources) {
     const std::string language = to_string(source->language);
     if (node.find(language)) continue;
@@ -266,8 +265,8 @@ Field<Launch> dimensions(std::string_view name, std::vector<Expression> Launch::
 }
 
 void check_launch(const Kernel& kernel, const Table& table) {
-  const bool device_code = std::any_of(kernel.sources.begin(), kernel.sources.end(),
-                                       [](const KernelSource& source) { return !on_host(source.language); });
+  const bool device_code =
+      std::ranges::any_of(kernel.sources, [](const KernelSource& source) { return !on_host(source.language); });
   if (!device_code || table.context().trusted) return;  // a host function contains its own loops
   const SourcePlace place = table.key_place("launch");
   if (kernel.launch.grid.empty() && kernel.launch.global.empty()) {
@@ -291,12 +290,12 @@ void read_options(const Table& kernel, const Node& node, Kernel& to) {
   const Table table = *kernel.optional_table("options");
   const auto& sources = to.sources;
   const auto used = [&](const Entry& entry) {
-    return std::any_of(sources.begin(), sources.end(), [&](const KernelSource& source) {
+    return std::ranges::any_of(sources, [&](const KernelSource& source) {
       return to_string(source.language) == entry.key || (source.language == Language::cuda && entry.key == "hip");
     });
   };
   const auto& entries = table.entries();
-  const bool any_used = std::any_of(entries.begin(), entries.end(), used);
+  const bool any_used = std::ranges::any_of(entries, used);
   for (const Entry& entry : entries) {
     // Options for other devices may be given; host languages are interchangeable.
     const bool meant =
@@ -769,7 +768,7 @@ std::vector<std::string> outputs_of(const std::vector<Kernel>& kernels) {
 void check_outputs(const Table& table, const std::vector<Kernel>& kernels) {
   const std::vector<std::string> known = outputs_of(kernels);
   const auto check = [&](const std::string& name, const SourcePlace& place) {
-    if (std::find(known.begin(), known.end(), name) != known.end()) return;
+    if (std::ranges::find(known, name) != known.end()) return;
     throw UserError(fmt::format("\"{}\" is not an output of {}{}", name,
                                 kernels.size() > 1 ? "the kernels" : "the kernel", suggestion(name, known)),
                     place);

@@ -44,8 +44,7 @@ void check_values(const Parameter& parameter) {
 
 void check_default(const Table& table, const Parameter& parameter) {
   if (!parameter.default_value || parameter.range || parameter.values.empty()) return;
-  if (std::find(parameter.values.begin(), parameter.values.end(), *parameter.default_value) != parameter.values.end())
-    return;
+  if (std::ranges::find(parameter.values, *parameter.default_value) != parameter.values.end()) return;
   std::string list;
   for (const Value& value : parameter.values) {
     if (list.size() > 60) {
@@ -144,7 +143,7 @@ ExecutionParameterSpec read_execution_parameter(const Table& parent, const Entry
   ExecutionParameterSpec spec;
   spec.place = entry.place;
   const auto& names = names_of<ParameterKind>();
-  spec.kind = static_cast<ParameterKind>(std::find(names.begin(), names.end(), entry.key) - names.begin());
+  spec.kind = static_cast<ParameterKind>(std::ranges::find(names, entry.key) - names.begin());
   const Node& node = entry.value;
   if (node.is_text()) {
     const std::string& word = node.text();
@@ -320,7 +319,7 @@ Node write(const std::vector<Restriction>& restrictions, Form form) {
   }
   if (form == Form::identity) {  // the order and duplicates of restrictions do not matter
     const auto less = [](const Node& a, const Node& b) { return to_json(a).dump() < to_json(b).dump(); };
-    std::sort(list.begin(), list.end(), less);
+    std::ranges::sort(list, less);
     list.erase(std::unique(list.begin(), list.end()), list.end());
   }
   return list.empty() ? Node() : Node(std::move(list));

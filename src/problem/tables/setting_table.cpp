@@ -303,7 +303,7 @@ bool Setting::is_list() const {
 std::span<const Setting> setting_table() { return kTable; }
 
 const Setting* find_setting(std::string_view name) {
-  const auto found = std::find_if(kTable.begin(), kTable.end(), [&](const Setting& s) { return s.name == name; });
+  const auto found = std::ranges::find_if(kTable, [&](const Setting& s) { return s.name == name; });
   return found == kTable.end() ? nullptr : &*found;
 }
 

@@ -19,19 +19,17 @@ constexpr std::uint64_t kTruthLimit = 1'000'000;
 std::string prepare_for_plans(Problem& problem, SetupOptions& setup, const std::string& names) {
   setup.energy = true;
   const std::vector<Plan> plans = find_plans(names, problem);
-  setup.needs_model =
-      std::any_of(plans.begin(), plans.end(), [](const Plan& plan) { return plan.needs_device_model(); });
+  setup.needs_model = std::ranges::any_of(plans, [](const Plan& plan) { return plan.needs_device_model(); });
   const bool has_clocks =
-      !problem.execution_parameters.empty() ||
-      std::any_of(problem.parameters.begin(), problem.parameters.end(),
-                  [](const Parameter& parameter) { return execution_kind(parameter) != ParameterKind::code; });
+      !problem.execution_parameters.empty() || std::ranges::any_of(problem.parameters, [](const Parameter& parameter) {
+        return execution_kind(parameter) != ParameterKind::code;
+      });
   if (has_clocks) return {};
   if (!setup.run.device.starts_with("sim:")) {
     const auto fits = [](const Plan& plan) {
-      return std::any_of(plan.stages.begin(), plan.stages.end(),
-                         [](const PlanStage& s) { return s.kind == PlanStage::Kind::fit_model; });
+      return std::ranges::any_of(plan.stages, [](const PlanStage& s) { return s.kind == PlanStage::Kind::fit_model; });
     };
-    const auto plan = std::find_if(plans.begin(), plans.end(), fits);
+    const auto plan = std::ranges::find_if(plans, fits);
     if (plan == plans.end()) return {};
     return fmt::format(
         "the problem has no clock to set ([execution] core_clock_mhz and --control): plan {} fits no model, and tunes "

@@ -36,7 +36,7 @@ PriorResults results_of(const PreparedSession& prepared, const Recording& record
 std::vector<std::int64_t> sessions_of(const PreparedSession& prepared, const std::filesystem::path& file) {
   const bool own = prepared.store && std::filesystem::equivalent(file, prepared.store->file());
   std::vector<SessionInfo> sessions = Store::open(file, true).sessions();
-  std::sort(sessions.begin(), sessions.end(), [](auto& a, auto& b) { return a.worked_at > b.worked_at; });
+  std::ranges::sort(sessions, [](auto& a, auto& b) { return a.worked_at > b.worked_at; });
   std::vector<std::int64_t> found;
   for (const SessionInfo& session : sessions)
     if (!(own && session.id == prepared.store_session) && session.problem == prepared.original.name && session.rows > 0)

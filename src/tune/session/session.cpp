@@ -183,9 +183,8 @@ std::size_t Search::repeats_left(const RepeatCost& so_far) const {
 
 bool Search::can_screen() const {
   const std::vector<Parameter>& parameters = space_.parameters();
-  const bool at_one_setting = std::all_of(parameters.begin(), parameters.end(), [](const Parameter& parameter) {
-    return execution_kind(parameter) == ParameterKind::code;
-  });
+  const bool at_one_setting = std::ranges::all_of(
+      parameters, [](const Parameter& parameter) { return execution_kind(parameter) == ParameterKind::code; });
   const Evaluator& evaluator = ledger_.evaluator();
   return at_one_setting && &space_ == &ledger_.space() && options_.strategy == "auto" &&
          evaluator.provenance() == Provenance::measured && evaluator.gpus().size() < 2 &&

@@ -103,7 +103,7 @@ std::string note_of_other_results(const PreparedSession& prepared, const std::ve
     std::vector<std::string_view> parts;
     const std::vector<std::string> own = split(one);
     for (const std::string& part : own)
-      if (std::find(others.begin(), others.end(), part) == others.end()) parts.push_back(trimmed(part));
+      if (std::ranges::find(others, part) == others.end()) parts.push_back(trimmed(part));
     return fmt::format("{}", fmt::join(parts, ", "));
   };
   const std::string theirs = only_in(last->conditions, key.conditions),
@@ -135,11 +135,11 @@ void open_store(PreparedSession& prepared, const SetupOptions& options, double b
   prepared.store_session =
       prepared.store->session(identity, names, prepared.objective->name(), environment(prepared, compiler),
                               serialise(without_arrays(prepared.problem)));
-  const bool resumed = std::any_of(before.begin(), before.end(),
-                                   [&](const SessionInfo& info) { return info.id == prepared.store_session; });
+  const bool resumed =
+      std::ranges::any_of(before, [&](const SessionInfo& info) { return info.id == prepared.store_session; });
   if (resumed || !options.resume) return;
-  if (std::string note = note_of_other_results(
-          prepared, before, identity, std::count(options.run.prior.begin(), options.run.prior.end(), "auto") > 0);
+  if (std::string note =
+          note_of_other_results(prepared, before, identity, std::ranges::count(options.run.prior, "auto") > 0);
       !note.empty())
     prepared.notes.push_back(std::move(note));
 }
@@ -169,7 +169,7 @@ SessionOptions SessionOptions::from(const RunConfig& settings) {
   // Reported before anything is compiled.
   std::vector<std::string> names;
   for (const StrategyDescription& description : strategies()) names.push_back(description.name);
-  if (std::find(names.begin(), names.end(), settings.strategy) == names.end())
+  if (std::ranges::find(names, settings.strategy) == names.end())
     throw UserError(fmt::format("no strategy \"{}\"{}", settings.strategy, suggestion(settings.strategy, names)));
   SessionOptions options;
   options.strategy = settings.strategy;

@@ -55,7 +55,7 @@ void refuse_empty_metrics(const Problem& problem, const std::vector<std::string>
   if (!problem.execution_parameters.empty())
     known.insert(known.end(), {"core_clock_mhz", "memory_clock_mhz", "power_limit_w"});
   const auto knows = [](const std::vector<std::string>& list, const std::string& name) {
-    return std::find(list.begin(), list.end(), name) != list.end();
+    return std::ranges::find(list, name) != list.end();
   };
   const auto refuse = [&](const Metric& metric, const std::string& name) {
     // the device's properties are known once it is open
@@ -67,8 +67,7 @@ void refuse_empty_metrics(const Problem& problem, const std::vector<std::string>
   std::vector<std::string> needed = names_in(problem.objective);
   for (std::size_t i = 0; i < needed.size(); ++i) {
     const std::string wanted = needed[i];
-    const auto metric =
-        std::find_if(problem.metrics.begin(), problem.metrics.end(), [&](const Metric& m) { return m.name == wanted; });
+    const auto metric = std::ranges::find_if(problem.metrics, [&](const Metric& m) { return m.name == wanted; });
     if (metric == problem.metrics.end()) continue;
     for (const std::string& name : metric->expression.names()) {
       if (!knows(needed, name)) needed.push_back(name);
@@ -120,7 +119,7 @@ void validate_objective_quantities(const SetupOptions& options, const Problem& p
   refuse_empty_metrics(problem, said, observed, recording);
   const Objective objective = objective_of(problem, options.further_metrics);
   for (const std::string& name : objective.quantities()) {
-    if (std::find(said.begin(), said.end(), name) != said.end()) continue;
+    if (std::ranges::find(said, name) != said.end()) continue;
     const std::string what = fmt::format("objective \"{}\": unknown quantity \"{}\"", problem.objective.text, name);
     if (const std::string observer = recording ? "" : observer_of(name); !observer.empty()) {
       const bool named = observer == "counters";
@@ -146,7 +145,7 @@ void validate_objective_quantities(const SetupOptions& options, const Problem& p
 /// Throws UserError where a metric uses a property that the opened device does not have.
 void refuse_unknown_properties(const Problem& problem, const Constants& constants) {
   const auto of_device = [](const auto& entry) { return entry.first.starts_with("device."); };
-  if (std::none_of(constants.begin(), constants.end(), of_device)) return;  // the device is unknown, as in a recording
+  if (std::ranges::none_of(constants, of_device)) return;  // the device is unknown, as in a recording
   std::vector<std::string> known;
   for (const auto& [name, value] : constants) known.push_back(name);
   for (const Metric& metric : problem.metrics)
@@ -198,8 +197,7 @@ void open_replay(Target& target, const std::string& file, const SetupOptions& op
   for (const Parameter& recorded : recording->parameters) {
     if (recorded.kind == ParameterKind::code) continue;
     const auto& known = target.problem.parameters;
-    const bool there =
-        std::any_of(known.begin(), known.end(), [&](const Parameter& p) { return p.name == recorded.name; });
+    const bool there = std::ranges::any_of(known, [&](const Parameter& p) { return p.name == recorded.name; });
     if (!there) target.problem.parameters.push_back(recorded);
   }
   target.problem.execution_parameters.clear();
@@ -332,7 +330,7 @@ std::vector<std::string> devices_by_kind(const RunConfig& run, const Problem& pr
   // simulations and recordings of the same name are of the same kind
   for (const std::string& part : split(devices)) {
     const auto same = [&](const std::string& kind) { return kind == part || kind.starts_with(part + ","); };
-    const auto known = std::find_if(kinds.begin(), kinds.end(), same);
+    const auto known = std::ranges::find_if(kinds, same);
     if (known == kinds.end())
       kinds.push_back(part);
     else
