@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <cmath>
-#include <deque>
 #include <filesystem>
 
 #include "ergotune/random.hpp"
@@ -72,7 +71,7 @@ TEST(DeviceFactors, IntervalsCoverTheTruth) {
 }
 
 /// GPUs that share the work, each a factor away from what a configuration takes.
-class FakeGpus : public Evaluator {
+class FakeGpus : public QueuedEvaluator {
  public:
   std::map<std::string, double> factors{{"A", 0.94}, {"B", 1.0}, {"C", 1.06}};
   std::map<std::string, std::map<std::string, int>> runs;  ///< kind -> GPU -> count
@@ -82,19 +81,13 @@ class FakeGpus : public Evaluator {
   std::string description() const override { return "fake boards"; }
   Provenance provenance() const override { return Provenance::measured; }
   std::size_t capacity() const override { return 3; }
-  void submit(EvaluationRequest request) override { queue_.push_back(std::move(request)); }
-  std::size_t pending() const override { return queue_.size(); }
-  void cancel() override { queue_.clear(); }
   std::vector<DeviceShare> gpus() const override {
     std::vector<DeviceShare> shares;
     for (const auto& [gpu, factor] : factors)
       shares.push_back({gpu, "fake:" + gpu, "Fake", 0, 1, 0, lost.contains(gpu)});
     return shares;
   }
-  std::optional<EvaluationResult> wait(double) override {
-    if (queue_.empty()) return std::nullopt;
-    const EvaluationRequest request = std::move(queue_.front());
-    queue_.pop_front();
+  EvaluationResult answer(const EvaluationRequest& request) override {
     if (before) before(*this, request);
     std::string gpu = request.gpu;
     if (gpu.empty() || lost.contains(gpu)) {
@@ -106,14 +99,13 @@ class FakeGpus : public Evaluator {
     const double x = request.configuration[0].as_real();
     // 7 is best, by 2 %: less than the GPUs differ
     const double time = 1e-3 * (x == 7 ? 0.98 : 1 + 0.0005 * x) * factors.at(gpu) * (1 + 2e-4 * random_.normal());
-    EvaluationResult result{request.id, request.index, {}};
+    EvaluationResult result;
     result.measurement = reading(time, time * 300, 2e-4);
     result.gpu = gpu;
     return result;
   }
 
  private:
-  std::deque<EvaluationRequest> queue_;
   Random random_{3};
   std::size_t turn_ = 0;
 };
