@@ -153,8 +153,8 @@ StrategyScore combine_scores(const std::string& strategy, std::vector<SpaceScore
   double log5 = 0, log1 = 0;
   const double count = static_cast<double>(spaces.size());
   for (const SpaceScore& space : spaces) {
-    std::ranges::transform(score.improvement, space.improvement.begin(), score.improvement.begin(),
-                           [&](double sum, double one) { return sum + one / count; });
+    std::transform(score.improvement.begin(), score.improvement.end(), space.improvement.begin(),
+                   score.improvement.begin(), [&](double sum, double one) { return sum + one / count; });
     log5 += std::log(space.evaluations_to_5_percent) / count;
     log1 += std::log(space.evaluations_to_1_percent) / count;
   }

@@ -24,7 +24,7 @@ std::vector<Parameter> parameters_of(const std::vector<StrategyOption>& options,
     parameter.values = option.candidates;
     if (std::ranges::find(parameter.values, option.default_value) == parameter.values.end())
       parameter.values.push_back(option.default_value);
-    std::ranges::sort(parameter.values);
+    std::sort(parameter.values.begin(), parameter.values.end());
     parameter.default_value = option.default_value;
     if (parameter.values.size() > 1) parameters.push_back(std::move(parameter));
   }

@@ -11,7 +11,7 @@
 
 #include "base/text.hpp"
 #include "ergotune/error.hpp"
-#include "model/execution_kind.hpp"
+#include "measure/execution_parameters.hpp"
 
 namespace ergotune {
 namespace {

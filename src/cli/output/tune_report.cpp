@@ -16,7 +16,7 @@
 #include "cli/command.hpp"
 #include "cli/live_options.hpp"
 #include "cli/output/table.hpp"
-#include "model/execution_kind.hpp"
+#include "measure/execution_parameters.hpp"
 
 namespace ergotune::cli {
 

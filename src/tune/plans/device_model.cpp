@@ -8,7 +8,7 @@
 #include "base/clock.hpp"
 #include "ergotune/error.hpp"
 #include "evaluate/recorded/simulated.hpp"
-#include "model/execution_kind.hpp"
+#include "measure/execution_parameters.hpp"
 #include "power/sensors/sensor.hpp"
 
 namespace ergotune {

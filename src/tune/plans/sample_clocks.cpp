@@ -10,7 +10,7 @@
 #include <set>
 
 #include "ergotune/error.hpp"
-#include "model/execution_kind.hpp"
+#include "measure/execution_parameters.hpp"
 
 namespace ergotune {
 namespace {
