@@ -12,6 +12,7 @@
 
 #include "ergotune/error.hpp"
 #include "ergotune/problem_file.hpp"
+#include "error_of.hpp"
 #include "evaluate/live/in_process_evaluator.hpp"
 #include "evaluate/live/live_evaluator.hpp"
 
@@ -72,12 +73,9 @@ struct MachineFault : ::testing::Test {
   /// What ends the session; empty where all three configurations have a result, whatever it is.
   static std::string why_it_ends(Evaluator& evaluator) {
     for (int x = 1; x <= 3; ++x) evaluator.submit(request(static_cast<std::uint64_t>(x), x));
-    try {
+    return error_of([&] {
       for (int results = 0; results < 3;) results += evaluator.wait(20).has_value();
-    } catch (const UserError& error) {
-      return error.what();
-    }
-    return {};
+    });
   }
   std::string why_live() const {
     LiveEvaluator evaluator(problem, options);

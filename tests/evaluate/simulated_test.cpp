@@ -1,10 +1,12 @@
 #include "evaluate/recorded/simulated.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
 #include "ergotune/problem_file.hpp"
+#include "error_of.hpp"
 
 namespace ergotune {
 namespace {
@@ -192,12 +194,10 @@ steps = [{ concurrent = ["a", "b"], multiprocessors = { a = "workload.A", b = "m
 TEST(SimulatedDevice, AnUnknownNameInTheTableIsTheUsersMistake) {
   Problem problem;
   problem.simulation["flop"] = Expression::parse("1");
-  try {
-    SimulatedDevice(load_device_profile("a100"), problem, {parameter("x", {1, 2})});
-    FAIL();
-  } catch (const UserError& error) {
-    EXPECT_NE(std::string(error.what()).find("flops"), std::string::npos);
-  }
+  EXPECT_THAT(error_of([&] {
+                SimulatedDevice(load_device_profile("a100"), problem, {parameter("x", {1, 2})});
+              }),
+              testing::HasSubstr("flops"));
 }
 
 TEST(SimulatedDevice, TheDefaultLandscapeHasLocalOptima) {

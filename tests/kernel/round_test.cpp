@@ -7,6 +7,7 @@
 
 #include "ergotune/error.hpp"
 #include "ergotune/problem_file.hpp"
+#include "error_of.hpp"
 #include "kernel/configure.hpp"
 #include "problem/document/problem_document.hpp"
 #include "problem/steps.hpp"
@@ -130,12 +131,7 @@ TEST(Round, BranchesHaveMultiprocessorsForThemselves) {
 
 TEST(Round, OneThatNeverEndsIsRefused) {
   const auto refused = [](const std::string& steps) {
-    try {
-      launches(problem_with(steps + ", { kernel = \"b\" }"));
-    } catch (const UserError& error) {
-      return std::string(error.what());
-    }
-    return std::string("no error");
+    return error_of([&] { launches(problem_with(steps + ", { kernel = \"b\" }")); }, "no error");
   };
   EXPECT_THAT(refused("{ for = \"k\", to = 2, by = \"T - 1\", steps = [{ kernel = \"a\" }] }"),
               HasSubstr("never ends"));

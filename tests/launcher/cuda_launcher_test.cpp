@@ -17,6 +17,7 @@
 #include "device/cuda/nvrtc_api.hpp"
 #include "ergotune/launcher.hpp"
 #include "ergotune/problem_file.hpp"
+#include "error_of.hpp"
 #include "kernel/wisdom_key.hpp"
 
 namespace ergotune::launcher {
@@ -138,12 +139,7 @@ TEST_F(CudaApplication, MoreSharedMemoryThanThereIsFallsBackToTheDefault) {
 TEST_F(CudaApplication, NothingIsLoadedWhileAStreamRecordsAGraph) {
   const Kernel add = kernel();
   ASSERT_EQ(cuda::api().cuStreamBeginCapture(stream, 0), 0);
-  try {
-    add(stream, memory, 64);
-    ADD_FAILURE() << "it was launched";
-  } catch (const LaunchError& error) {
-    EXPECT_THAT(error.what(), HasSubstr("prepare()"));
-  }
+  EXPECT_THAT(error_of<LaunchError>([&] { add(stream, memory, 64); }), HasSubstr("prepare()"));
   cuda::CUgraph graph = nullptr;
   ASSERT_EQ(cuda::api().cuStreamEndCapture(stream, &graph), 0);
   EXPECT_EQ(cuda::api().cuGraphDestroy(graph), 0);

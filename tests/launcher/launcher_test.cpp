@@ -21,6 +21,7 @@
 #include "base/process/process.hpp"
 #include "device/opencl/opencl_platform.hpp"
 #include "ergotune/problem_file.hpp"
+#include "error_of.hpp"
 #include "kernel/wisdom_key.hpp"
 #include "launcher/background.hpp"
 #include "launcher/held_clocks.hpp"
@@ -335,14 +336,7 @@ TEST_F(Application, ADeviceIsPretended) {
 }
 
 TEST_F(Application, MistakesAreReportedInWords) {
-  const auto description_of = [](const auto& call) {
-    try {
-      call();
-    } catch (const LaunchError& error) {
-      return std::string(error.what());
-    }
-    return std::string("nothing");
-  };
+  const auto description_of = [](const auto& call) { return error_of<LaunchError>([&] { call(); }, "nothing"); };
   EXPECT_THAT(description_of([&] { Kernel("/nowhere/k.toml"); }), HasSubstr("/nowhere/k.toml: cannot be read"));
   const Kernel kernel(file(), options());
   const cl_mem memory = nullptr;

@@ -11,6 +11,7 @@
 #include "base/half.hpp"
 #include "base/npy.hpp"
 #include "ergotune/error.hpp"
+#include "error_of.hpp"
 #include "measure/buffers/arguments.hpp"
 
 namespace ergotune {
@@ -169,12 +170,7 @@ struct ArrayFiles : testing::Test {
     return values;
   }
   std::string complaint(const std::filesystem::path& file, ElementType type = ElementType::float32) const {
-    try {
-      read(file, type);
-    } catch (const UserError& error) {
-      return error.what();
-    }
-    return "none";
+    return error_of([&] { read(file, type); }, "none");
   }
 };
 

@@ -10,6 +10,7 @@
 #include "base/statistics.hpp"
 #include "energy_fake_device.hpp"
 #include "ergotune/error.hpp"
+#include "error_of.hpp"
 #include "measure/energy/energy.hpp"
 #include "measure/observers/observation.hpp"
 #include "measure/timing/workload.hpp"
@@ -206,14 +207,8 @@ TEST_F(EnergyOnFakeGpu, ACounterThatStandsStillGivesAStatus) {
 
 TEST_F(EnergyOnFakeGpu, NoSensorIsOneMessageThatNamesWhatWasLookedFor) {
   fake("generation=hopper");
-  try {
-    energy_sources({}, "Some GPU", "GPU-unknown", "", false);
-    FAIL();
-  } catch (const UserError& error) {
-    EXPECT_THAT(error.what(), HasSubstr("Some GPU"));
-    EXPECT_THAT(error.what(), HasSubstr("NVML"));
-    EXPECT_THAT(error.what(), HasSubstr("--sensor"));
-  }
+  EXPECT_THAT(error_of([&] { energy_sources({}, "Some GPU", "GPU-unknown", "", false); }),
+              testing::AllOf(HasSubstr("Some GPU"), HasSubstr("NVML"), HasSubstr("--sensor")));
 }
 
 /// Reads of 0.125 s each in the pause, then a measurement of 100 W, a millisecond each launch.

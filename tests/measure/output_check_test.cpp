@@ -7,6 +7,7 @@
 #include "ergotune/error.hpp"
 #include "ergotune/problem.hpp"
 #include "ergotune/problem_file.hpp"
+#include "error_of.hpp"
 #include "measure/buffers/problem_buffers.hpp"
 #include "measure/fake_device.hpp"
 #include "measure/runner_fixture.hpp"
@@ -48,12 +49,8 @@ TEST_F(Outputs, MayBeExpectedInFiles) {
   EXPECT_EQ(measure(runner, 32).status, Status::ok);
   EXPECT_EQ(measure(runner, 64).message, "output \"b\": 1 of 256 elements differ, the first at 3: 0 instead of 6");
   problem.verification.files["bb"] = file;
-  try {
-    const Runner other(device, problem, options);
-    FAIL();
-  } catch (const UserError& error) {
-    EXPECT_THAT(error.what(), AllOf(HasSubstr("\"bb\""), HasSubstr("\"b\"")));
-  }
+  EXPECT_THAT(error_of([&] { const Runner other(device, problem, options); }),
+              AllOf(HasSubstr("\"bb\""), HasSubstr("\"b\"")));
 }
 
 TEST_F(Outputs, OfAnotherProblemAreNoReference) {

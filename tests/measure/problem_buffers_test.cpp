@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "ergotune/error.hpp"
+#include "error_of.hpp"
 #include "measure/buffers/arguments.hpp"
 #include "measure/runner_fixture.hpp"
 
@@ -29,12 +30,7 @@ class ProblemBuffersTest : public ::testing::Test {
     return ProblemBuffers(device, pointers, {{"n", Value(static_cast<int>(kCount))}});
   }
   std::string complaint(const Lists& lists) {
-    try {
-      make(lists);
-    } catch (const UserError& error) {
-      return error.what();
-    }
-    return "none";
+    return error_of([&] { make(lists); }, "none");
   }
   static FakeBuffer& bound(const ProblemBuffers& buffers, const std::vector<Argument>& list, std::size_t i) {
     const auto arguments = buffers.bind(list, {});

@@ -15,6 +15,7 @@
 #include "base/files.hpp"
 #include "base/process/process.hpp"
 #include "ergotune/error.hpp"
+#include "error_of.hpp"
 #include "fakes/control_trees/control_trees.hpp"
 #include "fakes/nvml/fake_nvml.hpp"
 #include "power/guardian/guardian_process.hpp"
@@ -137,12 +138,7 @@ TEST_F(GuardianOfOurs, HasTheSocketTheLockAndNothingElse) {
 
 TEST_F(GuardianOfOurs, ThatSaysNotThatItIsReadyIsNone) {
   std::filesystem::remove_all(tree.real(kTegraGpu));
-  try {
-    start();
-    ADD_FAILURE();
-  } catch (const UserError& error) {
-    EXPECT_THAT(error.what(), AllOf(HasSubstr("no guardian can be started: "), HasSubstr("tegra")));
-  }
+  EXPECT_THAT(error_of([&] { start(); }), AllOf(HasSubstr("no guardian can be started: "), HasSubstr("tegra")));
   EXPECT_FALSE(guardian.alive());
   EXPECT_LT(guardian.pid(), 0);
 }
@@ -163,12 +159,7 @@ TEST_F(GuardianOfOurs, WithoutAProcessThereIsNone) {
     return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), std::filesystem::directory_iterator());
   };
   const auto were = open_files();
-  try {
-    start();
-    ADD_FAILURE();
-  } catch (const UserError& error) {
-    EXPECT_THAT(error.what(), HasSubstr("Resource temporarily unavailable"));
-  }
+  EXPECT_THAT(error_of([&] { start(); }), HasSubstr("Resource temporarily unavailable"));
   EXPECT_EQ(open_files(), were);
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/clock.hpp"
 #include "ergotune/error.hpp"
+#include "error_of.hpp"
 #include "fakes/nvml/fake_nvml.hpp"
 #include "power/nvml_library.hpp"
 #include "power/sensors/sensor.hpp"
@@ -61,18 +62,8 @@ TEST_F(Nvml, UnknownGpuOrSensorIsOneMessageThatNamesWhatThereIs) {
   std::vector<std::string> notes;
   EXPECT_TRUE(sensors_for_device("GPU-somebody-else", "", false, &notes).empty());
   EXPECT_THAT(notes, testing::Contains(HasSubstr("none of its 2 GPUs")));
-  try {
-    open_sensor("nvml:7/energy");
-    FAIL();
-  } catch (const UserError& error) {
-    EXPECT_THAT(error.what(), HasSubstr("nvml:1  NVIDIA H100"));
-  }
-  try {
-    open_sensor("nvml:0/enrgy");
-    FAIL();
-  } catch (const UserError& error) {
-    EXPECT_THAT(error.what(), HasSubstr("did you mean \"energy\""));
-  }
+  EXPECT_THAT(error_of([&] { open_sensor("nvml:7/energy"); }), HasSubstr("nvml:1  NVIDIA H100"));
+  EXPECT_THAT(error_of([&] { open_sensor("nvml:0/enrgy"); }), HasSubstr("did you mean \"energy\""));
   EXPECT_THROW(open_sensor("nvlm:0"), UserError);
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "ergotune/error.hpp"
+#include "error_of.hpp"
 #include "fakes/powersensor/fake_powersensor.hpp"
 #include "fakes/sysfs_trees/sysfs_trees.hpp"
 #include "patience.hpp"
@@ -215,12 +216,7 @@ TEST(Powersensor3, PullingThePlugIsAFailureInWords) {
 TEST(Powersensor3, ALineIsUsedByOneProgramOnly) {
   FakePowersensor3 device;
   const auto sensor = open_powersensor3(device.path());
-  try {
-    open_powersensor3(device.path());
-    ADD_FAILURE();
-  } catch (const UserError& error) {
-    EXPECT_THAT(error.what(), HasSubstr("in use"));
-  }
+  EXPECT_THAT(error_of([&] { open_powersensor3(device.path()); }), HasSubstr("in use"));
 }
 
 TEST(Powersensor3, TheStreamStopsWithTheSensor) {
@@ -239,12 +235,7 @@ TEST(Powersensor3, SomethingElseOnTheLineIsRefused) {
   FakePowersensorOptions unconfigured;
   unconfigured.channels_in_use = false;
   FakePowersensor3 other(unconfigured);
-  try {
-    open_powersensor3(other.path());
-    ADD_FAILURE();
-  } catch (const UserError& error) {
-    EXPECT_THAT(error.what(), HasSubstr("configure"));
-  }
+  EXPECT_THAT(error_of([&] { open_powersensor3(other.path()); }), HasSubstr("configure"));
   EXPECT_THROW(open_powersensor3("/dev/null"), UserError);
   EXPECT_THROW(open_powersensor3("/no/such/device"), UserError);
 }

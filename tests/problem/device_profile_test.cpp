@@ -1,11 +1,13 @@
 #include "problem/tables/device_profile.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <fstream>
 
 #include "ergotune/error.hpp"
+#include "error_of.hpp"
 
 namespace ergotune {
 namespace {
@@ -43,12 +45,7 @@ TEST(DeviceProfile, IsFoundByManyNames) {
 }
 
 TEST(DeviceProfile, AnUnknownNameListsTheShippedOnes) {
-  try {
-    load_device_profile("a1000");
-    FAIL();
-  } catch (const UserError& error) {
-    EXPECT_NE(std::string(error.what()).find("titan_rtx"), std::string::npos);
-  }
+  EXPECT_THAT(error_of([&] { load_device_profile("a1000"); }), testing::HasSubstr("titan_rtx"));
 }
 
 TEST(DeviceProfile, AUsersFileIsReadAndItsMistakesHaveAPlace) {

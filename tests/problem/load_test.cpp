@@ -1,4 +1,5 @@
 #include "ergotune/problem_file.hpp"
+#include "error_of.hpp"
 #include "problem/document/problem_document.hpp"
 
 #include <gmock/gmock.h>
@@ -23,12 +24,7 @@ std::vector<std::string> names(const std::vector<Parameter>& parameters) {
 }
 
 std::string message_of(const std::string& text) {
-  try {
-    parse_problem(text, "test.toml");
-  } catch (const UserError& error) {
-    return error.what();
-  }
-  return "no error";
+  return error_of([&] { parse_problem(text, "test.toml"); }, "no error");
 }
 
 TEST(LoadProblem, KeepsTheOrderOfTheFile) {
@@ -308,13 +304,8 @@ power = {}
 }
 
 TEST(LoadProblem, ANewFileIsSaidToBeMissing) {
-  try {
-    load_problem("no/such/file.toml");
-    FAIL();
-  } catch (const UserError& error) {
-    EXPECT_THAT(error.what(), HasSubstr("no/such/file.toml"));
-    EXPECT_THAT(error.what(), HasSubstr("does not exist"));
-  }
+  EXPECT_THAT(error_of([&] { load_problem("no/such/file.toml"); }),
+              testing::AllOf(HasSubstr("no/such/file.toml"), HasSubstr("does not exist")));
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "base/clock.hpp"
 #include "ergotune/error.hpp"
 #include "ergotune/problem_file.hpp"
+#include "error_of.hpp"
 #include "program/program.hpp"
 
 namespace ergotune {
@@ -54,12 +55,7 @@ struct Programs : ::testing::Test {
   }
   /// Why the session ends with it; empty where the configuration has a result, whatever it is.
   std::string why_it_ends(const std::string& program) const {
-    try {
-      (void)run(program);
-    } catch (const UserError& error) {
-      return error.what();
-    }
-    return {};
+    return error_of([&] { (void)run(program); });
   }
 };
 
