@@ -14,6 +14,7 @@
 #include "capture/capture_folder.hpp"
 #include "capture/messages.hpp"
 #include "capture/scalar_type.hpp"
+#include "temporary_folder.hpp"
 
 namespace ergotune::capture {
 namespace {
@@ -156,11 +157,6 @@ TEST(Messages, ComeBackWholeAndAnEmptyOneIsRefused) {
 
 class Folder : public testing::Test {
  protected:
-  Folder() {
-    std::string name = (std::filesystem::temp_directory_path() / "capture-XXXXXX").string();
-    path_ = ::mkdtemp(name.data());
-  }
-  ~Folder() override { std::filesystem::remove_all(path_); }
   std::string text(const std::string& name) const {
     std::ifstream in(path_ / name, std::ios::binary);
     return {std::istreambuf_iterator<char>(in), {}};
@@ -175,7 +171,8 @@ class Folder : public testing::Test {
     argument.constant = constant;
     return argument;
   }
-  std::filesystem::path path_;
+  const TemporaryFolder temporary_;
+  const std::filesystem::path path_ = temporary_.path();
 };
 
 TEST_F(Folder, WhatChangedIsAnOutputAndWhatIsConstantAnInput) {

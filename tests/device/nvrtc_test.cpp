@@ -50,10 +50,9 @@ TEST_F(NvrtcTest, CompilesToABinaryWithMacros) {
 
 // It takes longer to start than most kernels take to compile.
 TEST_F(NvrtcTest, TheDisassemblerIsStartedOnlyWhereInstructionsAreRequestedFor) {
-  const fs::path folder = fs::temp_directory_path() / ("ergotune-nvdisasm-" + std::to_string(::getpid()));
-  fs::create_directories(folder);
-  const fs::path program = folder / "nvdisasm", started = folder / "started";
-  std::ofstream(program) << "#!/bin/sh\ntouch '" << started.string() << "'\n";
+  const TemporaryFolder folder;
+  const fs::path started = folder.path() / "started";
+  const fs::path program = folder.write("nvdisasm", "#!/bin/sh\ntouch '" + started.string() + "'\n");
   fs::permissions(program, fs::perms::owner_all);
   ::setenv("ERGOTUNE_NVDISASM", program.c_str(), 1);
   auto f = job("extern \"C\" __global__ void f(float* x) { x[0] = x[1] * x[2] + x[3]; }", "f");
@@ -65,7 +64,6 @@ TEST_F(NvrtcTest, TheDisassemblerIsStartedOnlyWhereInstructionsAreRequestedFor) 
   f.disassemble = true;
   compiler->compile(f);
   EXPECT_TRUE(fs::exists(started));
-  fs::remove_all(folder);
 }
 
 TEST_F(NvrtcTest, TemplatesGiveTheirLoweredName) {

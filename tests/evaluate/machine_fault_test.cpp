@@ -15,6 +15,7 @@
 #include "error_of.hpp"
 #include "evaluate/live/in_process_evaluator.hpp"
 #include "evaluate/live/live_evaluator.hpp"
+#include "temporary_folder.hpp"
 
 namespace ergotune {
 namespace {
@@ -49,19 +50,17 @@ class Variable {
 };
 
 struct MachineFault : ::testing::Test {
-  std::filesystem::path folder =
-      std::filesystem::temp_directory_path() / ("ergotune-machine-" + std::to_string(::getpid()));
+  const TemporaryFolder temporary;
+  const std::filesystem::path folder = temporary.path();
   Problem problem = parse_problem(kProblem, std::filesystem::temp_directory_path() / "plain.toml");
   LiveOptions options;
   void SetUp() override {
-    std::filesystem::create_directories(folder);
     options.device = "host";
     options.jobs = 1;
     options.cache_folder = folder / "cache";
     options.worker_command = {ERGOTUNE_BINARY_DIR "/ergotune", "worker"};
     if (!std::filesystem::exists(options.worker_command[0])) GTEST_SKIP() << "the command is not built";
   }
-  void TearDown() override { std::filesystem::remove_all(folder); }
 
   static EvaluationRequest request(std::uint64_t id, int x) {
     EvaluationRequest request;

@@ -19,6 +19,7 @@
 #include "ergotune/problem_file.hpp"
 #include "error_of.hpp"
 #include "kernel/wisdom_key.hpp"
+#include "temporary_folder.hpp"
 
 namespace ergotune::launcher {
 namespace {
@@ -52,8 +53,8 @@ shared_memory_bytes = "shared"
 )";
 
 struct CudaApplication : testing::Test {
-  std::filesystem::path folder =
-      std::filesystem::temp_directory_path() / ("ergotune-launcher-cuda-" + std::to_string(::getpid()));
+  const TemporaryFolder temporary;
+  const std::filesystem::path folder = temporary.path();
   cuda::CUcontext context = nullptr;
   cuda::CUstream stream = nullptr;
   cuda::CUdeviceptr memory = 0;
@@ -62,7 +63,6 @@ struct CudaApplication : testing::Test {
   std::string problem = kProblem;
   void SetUp() override {
     if (!nvrtc::api().usable()) GTEST_SKIP() << "no NVRTC: " << nvrtc::api().problem();
-    std::filesystem::create_directories(folder);
     const cuda::Api& api = cuda::api();
     ASSERT_TRUE(api.usable()) << api.problem();
     ASSERT_EQ(api.cuInit(0), 0);
@@ -77,7 +77,6 @@ struct CudaApplication : testing::Test {
     if (memory) api.cuMemFree(memory);
     if (stream) api.cuStreamDestroy(stream);
     if (context) api.cuDevicePrimaryCtxRelease(0);
-    std::filesystem::remove_all(folder);
   }
   Kernel kernel(bool background = false, double online = 0) {
     write_file(folder / "add.toml", problem);

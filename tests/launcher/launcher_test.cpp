@@ -27,6 +27,7 @@
 #include "launcher/held_clocks.hpp"
 #include "launcher/launch_table.hpp"
 #include "launcher/scalar_bits.hpp"
+#include "temporary_folder.hpp"
 
 namespace ergotune::launcher {
 namespace {
@@ -73,8 +74,8 @@ kernel void mark(int count, int add, global int* out, local int* scratch) {
 )";
 
 struct Application : testing::Test {
-  std::filesystem::path folder =
-      std::filesystem::temp_directory_path() / ("ergotune-launcher-" + std::to_string(::getpid()));
+  const TemporaryFolder temporary;
+  const std::filesystem::path folder = temporary.path();
   std::unique_ptr<Context> context;
   DeviceEntry device;
   cl_command_queue queue = nullptr;
@@ -88,7 +89,6 @@ struct Application : testing::Test {
     context = std::make_unique<Context>(device);
     cl_int code = 0;
     queue = api().clCreateCommandQueue(context->get(), device.device, 0, &code);
-    std::filesystem::create_directories(folder);
     write_file(folder / "mark.toml", kProblem);
     write_file(folder / "mark.cl", kSource);
     for (const char* name : {"ERGOTUNE_WISDOM", "ERGOTUNE_DEVICE_NAME", "ERGOTUNE_CAPTURE", "ERGOTUNE_OBJECTIVE"})
@@ -96,7 +96,6 @@ struct Application : testing::Test {
   }
   void TearDown() override {
     if (queue) api().clReleaseCommandQueue(queue);
-    std::filesystem::remove_all(folder);
   }
   Options options() {
     Options given;

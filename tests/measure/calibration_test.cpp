@@ -10,6 +10,7 @@
 #include "energy_bench.hpp"
 #include "ergotune/error.hpp"
 #include "power/sensors/stored_calibration.hpp"
+#include "temporary_folder.hpp"
 
 namespace ergotune {
 namespace {
@@ -172,8 +173,8 @@ TEST(Calibration, ASensorThatDoesNotFollowTheLoadIsAnError) {
 }
 
 TEST(Calibration, IsFoundAgainBySensorsOfTheSameGpuAndDriver) {
-  const auto folder = std::filesystem::temp_directory_path() / ("ergotune-calibrate-" + std::to_string(getpid()));
-  setenv("ERGOTUNE_DATA_DIR", folder.c_str(), 1);
+  const TemporaryFolder folder;
+  setenv("ERGOTUNE_DATA_DIR", folder.path().c_str(), 1);
   VirtualRig rig("hopper", VirtualRig::Reads::power);
   const Calibration found = calibrate(rig);
   store_calibration(found);
@@ -184,7 +185,6 @@ TEST(Calibration, IsFoundAgainBySensorsOfTheSameGpuAndDriver) {
   EXPECT_EQ(again.kind, found.sensor.kind);
   again.driver = "1.3";
   EXPECT_FALSE(apply_stored_calibration(again));
-  std::filesystem::remove_all(folder);
 }
 
 TEST(Calibration, JsonIsTheContract) {

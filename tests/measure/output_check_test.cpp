@@ -12,6 +12,7 @@
 #include "measure/fake_device.hpp"
 #include "measure/runner_fixture.hpp"
 #include "measure/verify/output_check.hpp"
+#include "temporary_folder.hpp"
 
 namespace ergotune {
 namespace {
@@ -23,8 +24,8 @@ using testing::StartsWith;
 
 /// b = 2 a, and what else a test makes of it.
 struct Outputs : RunnerTest {
-  std::filesystem::path folder = std::filesystem::path(testing::TempDir()) / ("outputs" + std::to_string(::getpid()));
-  ~Outputs() override { std::filesystem::remove_all(folder); }
+  const TemporaryFolder temporary;
+  const std::filesystem::path folder = temporary.path();
   void after_64(const std::function<void(float*)>& change) {
     device.kernels["double_64"] = [change](const FakeLaunch& launch) {
       right(0)(launch);
@@ -38,7 +39,6 @@ TEST_F(Outputs, MayBeExpectedInFiles) {
   problem.kernel().arguments[1].fill = {.kind = Fill::Kind::range, .start = 0, .step = 1};
   std::vector<float> expected(kCount);
   for (std::size_t i = 0; i < kCount; ++i) expected[i] = 2 * static_cast<float>(i);
-  std::filesystem::create_directories(folder);
   const auto file = folder / "b.bin";
   std::ofstream(file, std::ios::binary).write(reinterpret_cast<const char*>(expected.data()), 4 * kCount);
   problem.verification.kind = Verification::Kind::files;

@@ -15,6 +15,7 @@
 #include "ergotune/error.hpp"
 #include "power/guardian/journal.hpp"
 #include "power/sensors/sensor.hpp"
+#include "temporary_folder.hpp"
 
 namespace ergotune {
 namespace {
@@ -97,7 +98,8 @@ TEST(CommandSensor, GoesOnWhenTheWallClockIsSet) {
     EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
     return;
   }
-  const auto set = std::filesystem::temp_directory_path() / fmt::format("ergotune-clock-{}", ::getpid());
+  const TemporaryFolder folder;
+  const auto set = folder.path() / "set";
   auto sensor =
       open_sensor(fmt::format("command:unset LD_PRELOAD; while sleep 0.02; do if [ -e {} ]; then echo $(($(date +%s) + "
                               "3600)) 100; else echo $(date +%s) 100; fi; done",
@@ -109,7 +111,6 @@ TEST(CommandSensor, GoesOnWhenTheWallClockIsSet) {
   std::this_thread::sleep_for(std::chrono::milliseconds(500));
   collect(*sensor, 1);
   const auto readings = collect(*sensor, 3);
-  std::filesystem::remove(set);
   ASSERT_GE(readings.size(), 3u);
   EXPECT_NEAR(readings.back().time, host_seconds(), 5);
 }

@@ -14,6 +14,7 @@
 #include "power/sensors/sensor.hpp"
 #include "power/sensors/stored_calibration.hpp"
 #include "power/stranger.hpp"
+#include "temporary_folder.hpp"
 
 namespace ergotune {
 namespace {
@@ -214,9 +215,9 @@ TEST_F(Nvml, MissingDriverIsANoteNotAnError) {
 
 TEST_F(Nvml, StoredCalibrationHoldsForItsGpuAndDriver) {
   fake();
-  const auto folder = std::filesystem::temp_directory_path() / ("ergotune-calibration-" + std::to_string(getpid()));
-  setenv("ERGOTUNE_DATA_DIR", folder.c_str(), 1);
-  std::filesystem::create_directories(folder / "calibration");
+  const TemporaryFolder folder;
+  setenv("ERGOTUNE_DATA_DIR", folder.path().c_str(), 1);
+  std::filesystem::create_directories(folder.path() / "calibration");
   auto counter = open_sensor("nvml:0/energy");
   EXPECT_FALSE(counter->info().calibrated);
   const auto file = calibration_file(counter->info());
@@ -234,7 +235,6 @@ TEST_F(Nvml, StoredCalibrationHoldsForItsGpuAndDriver) {
   EXPECT_FALSE(open_sensor("nvml:0/instant")->info().calibrated);
   write("535.1");
   EXPECT_FALSE(open_sensor("nvml:0/energy")->info().calibrated);
-  std::filesystem::remove_all(folder);
 }
 
 using ::testing::ElementsAre;
@@ -274,12 +274,10 @@ TEST_F(NvmlGpus, ThatAreSharedAreReported) {
   EXPECT_THAT(notes(1), IsEmpty());
   nvml.gpu(1).compute_mode = 3;
   EXPECT_THAT(notes(1), ElementsAre(testing::HasSubstr("exclusive")));
-  const auto pipes = std::filesystem::temp_directory_path() / ("mps-" + std::to_string(::getpid()));
-  std::filesystem::create_directories(pipes);
-  std::ofstream(pipes / "control") << "";
-  setenv("CUDA_MPS_PIPE_DIRECTORY", pipes.c_str(), 1);
+  const TemporaryFolder pipes;
+  pipes.write("control", "");
+  setenv("CUDA_MPS_PIPE_DIRECTORY", pipes.path().c_str(), 1);
   EXPECT_THAT(notes(0), ElementsAre(testing::HasSubstr("MIG"), testing::HasSubstr("MPS")));
-  std::filesystem::remove_all(pipes);
   unsetenv("CUDA_MPS_PIPE_DIRECTORY");
 }
 

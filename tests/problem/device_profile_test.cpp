@@ -8,6 +8,7 @@
 
 #include "ergotune/error.hpp"
 #include "error_of.hpp"
+#include "temporary_folder.hpp"
 
 namespace ergotune {
 namespace {
@@ -49,7 +50,8 @@ TEST(DeviceProfile, AnUnknownNameListsTheShippedOnes) {
 }
 
 TEST(DeviceProfile, AUsersFileIsReadAndItsMistakesHaveAPlace) {
-  const std::string file = testing::TempDir() + "/mine-" + std::to_string(::getpid()) + ".toml";
+  const TemporaryFolder folder;
+  const std::string file = folder.path() / "mine.toml";
   std::ofstream(file) << "name = \"Mine\"\n[device]\nmultiprocessors = 3\n[power]\nidle_w = \"ten\"\n";
   try {
     load_device_profile(file);

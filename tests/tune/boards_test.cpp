@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "ergotune/random.hpp"
+#include "temporary_folder.hpp"
 #include "tune/ledger/device_factors.hpp"
 #include "tune/session/device_lock.hpp"
 #include "tune/session/session.hpp"
@@ -120,14 +121,10 @@ struct GpusSession : ::testing::Test {
   }();
   Objective objective = Objective::parse({}, {});
   SessionOptions options;
-  std::filesystem::path file =
-      std::filesystem::path(::testing::TempDir()) / ("boards-" + std::to_string(::getpid()) + ".db");
+  const TemporaryFolder folder;
+  const std::filesystem::path file = folder.path() / "boards.db";
 
-  GpusSession() {
-    options.strategy = "brute_force";
-    std::filesystem::remove(file);
-  }
-  ~GpusSession() override { std::filesystem::remove(file); }
+  GpusSession() { options.strategy = "brute_force"; }
   std::int64_t session(Store& store) {
     SessionKey identity;
     identity.problem = "boards";
@@ -205,19 +202,16 @@ TEST_F(GpusSession, ABoardThatIsLostWhileItConfirmsTakesItsRoundsWithIt) {
 }
 
 TEST(DeviceTurns, OfSeveralDevicesAreTakenTogether) {
-  const std::filesystem::path folder =
-      std::filesystem::path(::testing::TempDir()) / ("turns-" + std::to_string(::getpid()));
-  std::filesystem::create_directories(folder);
-  ::setenv("ERGOTUNE_DEVICE_LOCK", folder.c_str(), 1);
+  const TemporaryFolder folder;
+  ::setenv("ERGOTUNE_DEVICE_LOCK", folder.path().c_str(), 1);
   std::vector<DeviceInfo> devices(2);
   devices[0].uuid = "GPU-b";
   devices[1].uuid = "GPU-a";
   const auto turns = wait_for_locks(devices, {}, nullptr);
   EXPECT_TRUE(turns);
-  EXPECT_TRUE(std::filesystem::exists(folder / "ergotune-device-GPU-a.lock"));
-  EXPECT_TRUE(std::filesystem::exists(folder / "ergotune-device-GPU-b.lock"));
+  EXPECT_TRUE(std::filesystem::exists(folder.path() / "ergotune-device-GPU-a.lock"));
+  EXPECT_TRUE(std::filesystem::exists(folder.path() / "ergotune-device-GPU-b.lock"));
   ::setenv("ERGOTUNE_DEVICE_LOCK", "off", 1);
-  std::filesystem::remove_all(folder);
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 
 #include "ergotune/error.hpp"
 #include "ergotune/random.hpp"
+#include "temporary_folder.hpp"
 #include "tune/fake_evaluator.hpp"
 #include "tune/ledger/strategy_source.hpp"
 
@@ -52,13 +53,7 @@ class SessionTest : public ::testing::Test {
   SessionTest() : space(make_space()), objective(Objective::parse({}, {})) {
     evaluator.measure = bowl;
     options.strategy = "random";
-    folder =
-        std::filesystem::path(::testing::TempDir()) / ("ergotune-session-" + std::to_string(::getpid()) + "-" +
-                                                       ::testing::UnitTest::GetInstance()->current_test_info()->name());
-    std::filesystem::remove_all(folder);
-    std::filesystem::create_directories(folder);
   }
-  ~SessionTest() override { std::filesystem::remove_all(folder); }
 
   SessionResult run(Store* store = nullptr, std::int64_t session = 0) {
     Objective fresh = Objective::parse({}, {});
@@ -75,7 +70,8 @@ class SessionTest : public ::testing::Test {
   Objective objective;
   FakeEvaluator evaluator;
   SessionOptions options;
-  std::filesystem::path folder;
+  const TemporaryFolder temporary;
+  const std::filesystem::path folder = temporary.path();
 };
 
 TEST_F(SessionTest, TheDefaultIsMeasuredFirst) {
