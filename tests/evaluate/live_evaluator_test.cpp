@@ -45,15 +45,7 @@ struct LiveEvaluatorTest : ::testing::Test {
     if (!result) ADD_FAILURE() << "no result came";
     return result.value_or(EvaluationResult{});
   }
-  std::map<std::uint64_t, EvaluationResult> collect(std::size_t count) {
-    std::map<std::uint64_t, EvaluationResult> results;
-    while (results.size() < count) {
-      auto result = evaluator->wait(20);
-      if (!result) break;
-      results[result->id] = std::move(*result);
-    }
-    return results;
-  }
+  auto collect(std::size_t count) { return test::results_of(*evaluator, count); }
 };
 
 TEST_F(LiveEvaluatorTest, ResultsCarryTheirGpuAndWhatTheyCost) {

@@ -19,6 +19,7 @@
 #include "fakes/control_trees/control_trees.hpp"
 #include "fakes/nvml/fake_nvml.hpp"
 #include "power/guardian/guardian_process.hpp"
+#include "power/sessions.hpp"
 
 namespace ergotune {
 namespace {
@@ -30,17 +31,11 @@ using ::testing::Not;
 constexpr double kPatience = 60;  // s, on a machine with other things to do
 
 /// A Jetson whose clock was changed, with the journal of the session that did it.
-struct Guardians : ::testing::Test {
-  control_trees::Tree tree, state;
-  ControlEnvironment environment;
-  std::map<std::string, std::string> before;
+struct Guardians : Sessions {
   std::unique_ptr<Control> control;
   std::optional<StateFolder> folder;
   void SetUp() override {
-    control_trees::add_tegra(tree);
-    before = tree.contents();
-    environment.sysfs_root = tree.root();
-    environment.state_folder = state.root() / "state";
+    Sessions::SetUp();
     control = open_control("tegra", environment);
     folder = StateFolder::open(environment.state_folder);
     Journal journal;

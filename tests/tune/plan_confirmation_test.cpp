@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "parameters.hpp"
 #include "temporary_folder.hpp"
 #include "tune/fake_evaluator.hpp"
 #include "tune/plans/plan.hpp"
@@ -11,14 +12,6 @@ namespace ergotune {
 namespace {
 
 using test::FakeEvaluator;
-
-Parameter parameter(const std::string& name, const std::vector<Value>& values, ParameterKind kind) {
-  Parameter p;
-  p.name = name;
-  p.values = values;
-  p.kind = kind;
-  return p;
-}
 
 /// Four tiles at five clocks; 2 is the best tile, 900 MHz the best clock.
 struct PlanConfirmation : ::testing::Test {
@@ -41,8 +34,8 @@ struct PlanConfirmation : ::testing::Test {
   }
   static SearchSpace twenty(Problem& problem) {
     problem.name = "twenty";
-    problem.parameters = {parameter("tile", {1, 2, 3, 4}, ParameterKind::code),
-                          parameter("core_clock_mhz", {600, 750, 900, 1050, 1200}, ParameterKind::core_clock_mhz)};
+    problem.parameters = {test::listed("tile", {1, 2, 3, 4}, ParameterKind::code),
+                          test::listed("core_clock_mhz", {600, 750, 900, 1050, 1200}, ParameterKind::core_clock_mhz)};
     return problem.build_space({});
   }
   static double true_energy(double tile, double clock) {
