@@ -8,15 +8,11 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <cstring>
-#include <filesystem>
 #include <functional>
-#include <thread>
 #include <vector>
 
 #include "device/cuda/cuda_kernel.hpp"
 #include "device/opencl/opencl_program.hpp"
-#include "ergotune/error.hpp"
 #include "ergotune/launcher.hpp"
 
 namespace {

@@ -8,7 +8,6 @@
 #include <filesystem>
 #include <fstream>
 
-#include "base/kernel_source/identifiers.hpp"
 #include "base/kernel_source/signature.hpp"
 #include "base/npy.hpp"
 #include "capture/capture_folder.hpp"

@@ -6,7 +6,6 @@
 
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 
 #include "device/cuda/nvrtc_api.hpp"
 #include "device/entries.hpp"

@@ -10,7 +10,6 @@
 #include <filesystem>
 #include <fstream>
 
-#include "ergotune/error.hpp"
 #include "ergotune/problem_file.hpp"
 #include "error_of.hpp"
 #include "evaluate/live/in_process_evaluator.hpp"

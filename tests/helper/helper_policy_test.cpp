@@ -10,7 +10,6 @@
 #include "ergotune/error.hpp"
 #include "error_of.hpp"
 #include "fakes/control_trees/control_trees.hpp"
-#include "power/effective_user.hpp"
 
 namespace ergotune::helper {
 namespace {

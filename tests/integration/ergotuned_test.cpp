@@ -32,7 +32,6 @@ namespace {
 using control_trees::kTegraGpu;
 using test::eventually;
 using ::testing::HasSubstr;
-using ::testing::SizeIs;
 constexpr auto kCore = ControlQuantity::core_clock_mhz;
 
 // A client that sets clocks through the helper until it is killed.

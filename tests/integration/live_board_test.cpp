@@ -15,9 +15,9 @@
 
 #include "base/clock.hpp"
 #include "ergotune/random.hpp"
-#include "fakes/nvml/fake_nvml.hpp"
 #include "fakes/nvml/live_kernel.hpp"
 #include "integration/support/command.hpp"
+#include "integration/support/fake_gpu.hpp"
 
 namespace ergotune::test {
 namespace {
@@ -26,17 +26,11 @@ using ::testing::HasSubstr;
 using Json = nlohmann::json;
 
 /// One GPU, a folder, and the environment that points the command at them. (Quiet: ctest runs few others beside these.)
-struct QuietLiveGpu : ::testing::Test {
-  fake_nvml::FakeNvml nvml{"generation=ga100 devices=1"};
-  TemporaryFolder folder;
-  std::map<std::string, std::string> environment;
-
+struct QuietLiveGpu : OnFakeGpu {
+  QuietLiveGpu() : OnFakeGpu("generation=ga100 devices=1") {}
   void SetUp() override {
-    environment = nvml.environment();
-    environment["ERGOTUNE_STATE_DIR"] = (folder.path() / "state").string();
     environment["ERGOTUNE_DATA_DIR"] = (folder.path() / "data").string();
-    environment["ERGOTUNE_HELPER_SOCKET"] = "/nowhere";
-    for (const auto& [name, value] : environment) setenv(name.c_str(), value.c_str(), 1);
+    OnFakeGpu::SetUp();
     // A quick counter, so that a configuration takes half a second.
     nvml.gpu().counter.period = 0.002;
     nvml.gpu().counter.sleeps = 0;
@@ -53,7 +47,7 @@ struct QuietLiveGpu : ::testing::Test {
   void TearDown() override {
     const sched_param as_others{.sched_priority = 0};
     (void)::sched_setscheduler(0, SCHED_OTHER, &as_others);
-    for (const auto& [name, value] : environment) unsetenv(name.c_str());
+    OnFakeGpu::TearDown();
   }
   /// `count` clocks down from 1410 MHz.
   void give_clocks(int count, int step) {

@@ -15,9 +15,9 @@
 #include "base/files.hpp"
 #include "base/process/process.hpp"
 #include "ergotune/random.hpp"
-#include "fakes/nvml/fake_nvml.hpp"
 #include "fakes/sysfs_trees/sysfs_trees.hpp"
 #include "integration/support/command.hpp"
+#include "integration/support/fake_gpu.hpp"
 #include "program/supervisor.hpp"
 
 namespace ergotune::test {
@@ -319,22 +319,13 @@ int kills() {
   return text ? std::atoi(text) : 3;
 }
 
-struct ProgramOnABoard : ::testing::Test {
-  fake_nvml::FakeNvml nvml{"generation=hopper devices=1"};
-  TemporaryFolder folder;
+struct ProgramOnABoard : OnFakeGpu {
+  ProgramOnABoard() : OnFakeGpu("generation=hopper devices=1") {}
   void SetUp() override {
-    auto environment = nvml.environment();
-    environment["ERGOTUNE_STATE_DIR"] = (folder.path() / "state").string();
-    environment["ERGOTUNE_HELPER_SOCKET"] = "/nowhere";
-    for (const auto& [name, value] : environment) setenv(name.c_str(), value.c_str(), 1);
+    OnFakeGpu::SetUp();
     folder.write("app.c", kGpuApp);
     const ProcessResult built = run_process({"cc", "-o", app(), (folder.path() / "app.c").string(), "-ldl"});
     ASSERT_EQ(built.exit_code, 0) << built.err;
-  }
-  void TearDown() override {
-    for (const char* name :
-         {"ERGOTUNE_NVML", "ERGOTUNE_FAKE_NVML_STATE", "ERGOTUNE_STATE_DIR", "ERGOTUNE_HELPER_SOCKET"})
-      unsetenv(name);
   }
   std::string app() const { return (folder.path() / fmt::format("app-{}", ::getpid())).string(); }
   double last_lock() {

@@ -26,7 +26,6 @@
 #include "launcher/background.hpp"
 #include "launcher/held_clocks.hpp"
 #include "launcher/launch_table.hpp"
-#include "launcher/scalar_bits.hpp"
 #include "temporary_folder.hpp"
 
 namespace ergotune::launcher {

@@ -8,7 +8,6 @@
 
 #include "ergotune/error.hpp"
 #include "error_of.hpp"
-#include "measure/buffers/arguments.hpp"
 #include "measure/runner_fixture.hpp"
 
 namespace ergotune {

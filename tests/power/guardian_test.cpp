@@ -10,8 +10,6 @@
 #include <cstdio>
 #include <fstream>
 
-#include "base/clock.hpp"
-#include "base/files.hpp"
 #include "base/process/process.hpp"
 #include "ergotune/error.hpp"
 #include "error_of.hpp"

@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include "base/clock.hpp"
-#include "ergotune/error.hpp"
 #include "error_of.hpp"
 #include "fakes/control_trees/control_trees.hpp"
 #include "power/guardian/guardian.hpp"

@@ -6,7 +6,6 @@
 #include <algorithm>
 
 #include "brute_force.hpp"
-#include "ergotune/error.hpp"
 #include "parameters.hpp"
 
 namespace ergotune {

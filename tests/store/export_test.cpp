@@ -11,7 +11,6 @@
 #include "store/formats/export.hpp"
 #include "store/result_set.hpp"
 #include "store/sqlite/store.hpp"
-#include "store/sqlite/stored_session.hpp"
 #include "store/written_files.hpp"
 
 namespace ergotune {

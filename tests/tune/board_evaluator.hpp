@@ -2,7 +2,6 @@
 // of a configuration, with the noise of a good sensor. Beside it the truth: where the GPU comes to rest in the end.
 #pragma once
 
-#include <algorithm>
 #include <cmath>
 #include <functional>
 

@@ -14,8 +14,6 @@
 
 namespace ergotune {
 namespace {
-
-using ::testing::Each;
 using ::testing::SizeIs;
 
 Measurement reading(double time, double energy, double error = 1e-3) {
