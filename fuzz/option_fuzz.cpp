@@ -3,6 +3,7 @@
 #include <string>
 
 #include "ergotune/error.hpp"
+#include "ergotune/problem.hpp"
 #include "measure/observers/observer_registry.hpp"
 #include "search/objective_text.hpp"
 

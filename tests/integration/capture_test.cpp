@@ -402,10 +402,10 @@ class RunCuda : public CaptureCuda {
     arguments.insert(arguments.end(), options.begin(), options.end());
     const auto captured = capture(arguments, program);
     ASSERT_EQ(captured.exit_code, 0) << captured.err;
-    tuned({{"WORK_GROUP_X", block}});
+    write_tuned({{"WORK_GROUP_X", block}});
   }
-  void tuned(const nlohmann::json& configuration, const std::string& kernel = "add_one",
-             const nlohmann::json& more = nlohmann::json::object()) const {
+  void write_tuned(const nlohmann::json& configuration, const std::string& kernel = "add_one",
+                   const nlohmann::json& more = nlohmann::json::object()) const {
     write_wisdom(kernel, configuration, 32, {{"name", "Fake H100"}, {"backend", "cuda"}}, more);
   }
   ProcessResult run(const std::vector<std::string>& arguments = {}, const std::vector<std::string>& options = {}) {
@@ -463,7 +463,8 @@ TEST_F(RunCuda, AKernelThatRunsForLongGetsItsClock) {
   const auto clocks_set = [&](int block, double seconds) {
     const auto tuned_at = [&](const std::string& kernel, double mhz) {
       const nlohmann::json quantities{{"time", {{"value", seconds}}}, {"clock_latency", {{"value", 0.02}}}};
-      tuned({{"WORK_GROUP_X", block}}, kernel, {{"execution", {{"core_clock_mhz", mhz}}}, {"quantities", quantities}});
+      write_tuned({{"WORK_GROUP_X", block}}, kernel,
+                  {{"execution", {{"core_clock_mhz", mhz}}}, {"quantities", quantities}});
     };
     tuned_at("add_one", 1395);
     tuned_at("another_of_its_program", 1980);
@@ -512,10 +513,11 @@ TEST_F(RunCuda, CompiledCodeIsTunedByBlockAndByWhatItsLaunchAsksFor) {
       ergotune(folder_, {"tune", "c", "--device", "cuda:0", "--budget", "5", "--no-confirm", "--no-store", "--json"}));
   EXPECT_EQ(tuned["space"], (5 * 3 + 1) * 4 * 3 - 4 * 3) << "blocks of 16 have no clusters of 4, those of 32 none";
   EXPECT_EQ(status_of(R"({"WORK_GROUP_X": 16})"), "wrong_result");
-  tuned({{"WORK_GROUP_X", 8}, {"MORE_SHARED_BYTES", 65536}, {"SHARED_MEMORY_CARVEOUT", 100}, {"CLUSTER_SIZE", 2}});
+  write_tuned(
+      {{"WORK_GROUP_X", 8}, {"MORE_SHARED_BYTES", 65536}, {"SHARED_MEMORY_CARVEOUT", 100}, {"CLUSTER_SIZE", 2}});
   const auto replaced = run();
   EXPECT_EQ(replaced.out, alone({}));
-  EXPECT_EQ(launches_of("4x8 carveout cluster"), 3u) << replaced.err;
+  EXPECT_EQ(launches_of("add_one 4x8 carveout cluster"), 3u) << replaced.err;
 }
 
 // cuBLAS launches kernels of libraries, which the driver has no function's attributes of.
@@ -534,7 +536,7 @@ TEST_F(RunCuda, AddressesInStructuresAndInMemoryAreFollowed) {
                 HasSubstr(std::string(address) + "\", type = \"uint64\""));
     EXPECT_TRUE(is_right(status_of(R"({"WORK_GROUP_X": 4})"))) << how;
     EXPECT_EQ(status_of(R"({"WORK_GROUP_X": 16})"), "wrong_result") << how;
-    tuned({{"WORK_GROUP_X", 4}}, kernel);
+    write_tuned({{"WORK_GROUP_X", 4}}, kernel);
     const auto replaced = run({how});
     EXPECT_EQ(replaced.out, alone({how}));
     EXPECT_THAT(replaced.err, HasSubstr("ran tuned 2 times"));
@@ -651,7 +653,7 @@ class RunHip : public Watched {
     for (const auto& [name, value] : environment_) ::unsetenv(name.c_str());
     ::unsetenv("FAKE_CUDA_FAIL");
   }
-  void tuned(int block) const {
+  void write_tuned(int block) const {
     write_wisdom("doubled", {{"WORK_GROUP_X", block}}, 1024, {{"name", "AMD Instinct MI250X"}, {"backend", "hip"}});
   }
   std::string code_;
@@ -679,7 +681,7 @@ TEST_F(RunHip, LaunchesAreCapturedAndReplacedHoweverTheKernelWasMade) {
     const auto measured =
         json_of(ergotune(folder_, {"measure", "c", "--device", "hip:0", "--store", how + ".db", "--json"}));
     EXPECT_TRUE(is_right(measured["status"])) << how << measured.dump();
-    tuned(128);
+    write_tuned(128);
     const std::string own = alone({how, code_});
     const auto replaced = with({"run", "--wisdom", "c"}, {how, code_});
     EXPECT_EQ(replaced.exit_code, 0) << how;
@@ -692,11 +694,11 @@ TEST_F(RunHip, LaunchesAreCapturedAndReplacedHoweverTheKernelWasMade) {
 TEST_F(RunHip, WhatIsInDoubtRunsAsItIs) {
   ASSERT_EQ(capture({"-o", "c"}, {"built", code_}).exit_code, 0);
   const std::string own = alone({"built", code_});
-  tuned(64);  // wrong results
+  write_tuned(64);  // wrong results
   EXPECT_EQ(with({"run", "--wisdom", "c"}, {"built", code_}).out, own);
   EXPECT_EQ(launches_of("doubled 16x64"), 1u) << "on copies";
   EXPECT_EQ(launches_of("doubled 4x256"), 3u);
-  tuned(128);
+  write_tuned(128);
   // another code object with a kernel of that name
   std::string other = *read_file(code_);
   other.back() = static_cast<char>(other.back() ^ 1);
@@ -717,7 +719,7 @@ TEST_F(RunHip, AnArgumentMayBeAnothersMemory) {
   ASSERT_EQ(capture({"-o", "c"}, {"in-place", code_}).exit_code, 0);
   const auto measured = json_of(ergotune(folder_, {"measure", "c", "--device", "hip:0", "--store", "c.db", "--json"}));
   EXPECT_TRUE(is_right(measured["status"])) << measured.dump();
-  tuned(128);
+  write_tuned(128);
   const std::string own = alone({"in-place", code_});
   EXPECT_EQ(with({"run", "--wisdom", "c"}, {"in-place", code_}).out, own);
   EXPECT_EQ(launches_of("doubled 8x128"), 3u);
@@ -725,7 +727,7 @@ TEST_F(RunHip, AnArgumentMayBeAnothersMemory) {
 
 TEST_F(RunHip, AGraphTakesTheVerifiedLaunch) {
   ASSERT_EQ(capture({"-o", "c"}, {"built", code_}).exit_code, 0);
-  tuned(128);
+  write_tuned(128);
   const std::string own = alone({"graph", code_});
   const auto graph = with({"run", "--wisdom", "c"}, {"graph", code_});
   EXPECT_EQ(graph.out, own);

@@ -17,6 +17,7 @@
 #include <iterator>
 #include <set>
 
+#include "base/clock.hpp"
 #include "base/files.hpp"
 #include "fakes/sysfs_trees/sysfs_trees.hpp"
 #include "integration/support/command.hpp"
