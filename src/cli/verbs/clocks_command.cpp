@@ -199,7 +199,7 @@ void add_clocks_command(Verb app) {
   clocks.require_verb();
   clocks.footer(
       "Examples:\n  ergotune clocks status --json\n  ergotune clocks set --core-clock 1395 -- ./simulate\n  ergotune "
-      "clocks restore\n\nA tuning session puts everything back by itself, also when it is killed; `restore` is for "
+      "clocks restore\n\nA tuning session restores everything by itself, also when it is killed; `restore` is for "
       "what is left when its guardian was killed too, or the machine went down.");
 
   struct Options {
