@@ -14,11 +14,10 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 const Json& sound() {
-  static const Json document = Json::parse(ergotune::serialise(
-      ergotune::parse_problem("name = \"f\"\n[parameters]\nn = [1, 2]\n[kernel]\nfunction = \"f\"\narguments = [{ name "
-                              "= \"y\", type = \"float32\", count = 16, "
-                              "access = \"write\" }]\n[kernel.source.c]\ntext = \"void f(float* y) { y[0] = n; }\"\n",
-                              "/nowhere/f.toml")));
+  static const Json document = Json::parse(ergotune::serialise(ergotune::parse_problem(
+      "name = \"f\"\n[parameters]\nn = [1, 2]\n[kernel]\nfunction = \"f\"\narguments = [{ name = \"y\", type = "
+      "\"float32\", count = 16, access = \"write\" }]\n[kernel.source.c]\ntext = \"void f(float* y) { y[0] = n; }\"\n",
+      "/nowhere/f.toml")));
   return document;
 }
 

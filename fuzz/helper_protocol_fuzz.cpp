@@ -51,8 +51,7 @@ class GuardedControl final : public Control {
 
 const Policy& policy() {
   static const Policy parsed = parse_policy(
-      "lease_seconds = 2\nchanges_per_second = 1000\nburst = 1000\n[[allow]]\nusers = [0, 1]\ndevices = "
-      "[\"tegra\"]\n"
+      "lease_seconds = 2\nchanges_per_second = 1000\nburst = 1000\n[[allow]]\nusers = [0, 1]\ndevices = [\"tegra\"]\n"
       "core_clock_mhz = [400, 1100]\npower_limit_w = [400, 1100]\n",
       "policy");
   return parsed;

@@ -1,7 +1,6 @@
 // What sensors and programs put out: gpu_metrics, the streams of both PowerSensors, a command sensor's lines, a
 // guardian's messages, what a binary was packed with. The first byte says which; whatever the rest is, it is read or
 // refused, and numbers are numbers.
-#include <array>
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>

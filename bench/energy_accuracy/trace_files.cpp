@@ -59,7 +59,7 @@ void write_traces(const std::filesystem::path& folder, const std::vector<Run>& r
       gpu(folder / "board.csv"), all(folder / "runs.csv");
   fmt::print(sensors.handle, "sensor,kind,unit_step,update_period,window,lag,gain,offset,repeatability\n");
   // A naive run reads no sensor of the meter.
-  const auto traced = std::find_if(runs.begin(), runs.end(), [](const Run& r) { return !r.trace.sensors.empty(); });
+  const auto traced = std::ranges::find_if(runs, [](const Run& r) { return !r.trace.sensors.empty(); });
   if (traced != runs.end())
     for (const auto& s : traced->trace.sensors)
       fmt::print(sensors.handle, "{},{},{},{},{},{},{},{},{}\n", s.info.id, static_cast<int>(s.info.kind),

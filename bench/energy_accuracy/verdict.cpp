@@ -102,7 +102,7 @@ nlohmann::ordered_json judge(const std::vector<Run>& runs, const VerdictOptions&
   std::map<std::string, std::vector<Reference>> references;
   std::vector<std::string> kernels;
   for (const auto& run : runs) {
-    if (std::find(kernels.begin(), kernels.end(), run.kernel) == kernels.end()) kernels.push_back(run.kernel);
+    if (std::ranges::find(kernels, run.kernel) == kernels.end()) kernels.push_back(run.kernel);
     if (run.kind != RunKind::reference) continue;
     const Measured measured = refer(run.trace, options);
     if (measured.valid) references[run.kernel].push_back({run.started + measured.seconds / 2, measured.energy});
@@ -155,8 +155,8 @@ nlohmann::ordered_json judge(const std::vector<Run>& runs, const VerdictOptions&
     const auto errors = magnitudes(t.errors), naive = magnitudes(t.naive);
     const double n = static_cast<double>(std::max<std::size_t>(1, t.errors.size()));
     fmt::print(stderr,
-               "{:<11} {:>11.5g} {:>11.5g} {:>8} | {:>+9.2f} {:>9.2f} {:>9.2f} {:>9.0f} {:>7.2f} | {:>9.2f} "
-               "{:>9.2f} {:>9.2f}\n",
+               "{:<11} {:>11.5g} {:>11.5g} {:>8} | {:>+9.2f} {:>9.2f} {:>9.2f} {:>9.0f} {:>7.2f} | {:>9.2f} {:>9.2f} "
+               "{:>9.2f}\n",
                name, reference, t.times.empty() ? 0.0 : median(t.times), count, 100 * mean(t.errors),
                100 * percentile(errors, 0.5), 100 * percentile(errors, 0.95), 100 * t.covered / n, mean(t.seconds),
                100 * percentile(naive, 0.5), 100 * percentile(naive, 0.95), 100 * percentile(naive, 1.0));

@@ -8,15 +8,11 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <cstring>
-#include <filesystem>
 #include <functional>
-#include <thread>
 #include <vector>
 
 #include "device/cuda/cuda_kernel.hpp"
 #include "device/opencl/opencl_program.hpp"
-#include "ergotune/error.hpp"
 #include "ergotune/launcher.hpp"
 
 namespace {
@@ -155,7 +151,7 @@ double each(Application& app, int count, const std::function<void()>& call) {
 }
 
 double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
+  std::ranges::sort(values);
   return values[values.size() / 2];
 }
 
@@ -316,7 +312,7 @@ int main(int argc, char** argv) {
     return 1;
   }
   fmt::print(stderr,
-             "bench_launcher overhead BACKEND | first BACKEND CACHE | heat BACKEND WIDTH HEIGHT STEPS | "
-             "online BACKEND WIDTH HEIGHT STEPS BOUND\n");
+             "bench_launcher overhead BACKEND | first BACKEND CACHE | heat BACKEND WIDTH HEIGHT STEPS | online BACKEND "
+             "WIDTH HEIGHT STEPS BOUND\n");
   return 2;
 }

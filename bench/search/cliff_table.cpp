@@ -222,10 +222,8 @@ void print_space(const Searched& searched, const TableOptions& options, Totals& 
 
 void print_table(const TableOptions& options) {
   constexpr std::size_t kBlock = 8;
-  fmt::print(
-      "loss in % of the optimum, mean over {} seeds, after 25, 50, 100, 200, 400 evaluations; * behind "
-      "random\n",
-      options.repeats);
+  fmt::print("loss in % of the optimum, mean over {} seeds, after 25, 50, 100, 200, 400 evaluations; * behind random\n",
+             options.repeats);
   Totals totals;
   for (std::size_t done = 0; done < options.spaces; done += kBlock) {
     const std::size_t count = std::min(kBlock, options.spaces - done);

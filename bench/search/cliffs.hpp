@@ -74,9 +74,7 @@ class Space {
   double worst() const { return worst_; }
   double failing() const { return static_cast<double>(failed_) / static_cast<double>(space_->size()); }
   /// Whether a parameter changes anything.
-  bool idle(std::size_t parameter) const {
-    return std::find(active_.begin(), active_.end(), parameter) == active_.end();
-  }
+  bool idle(std::size_t parameter) const { return std::ranges::find(active_, parameter) == active_.end(); }
 
  private:
   struct Resource {
@@ -125,7 +123,7 @@ class Space {
     std::iota(order.begin(), order.end(), std::size_t{0});
     random_.shuffle(std::span<std::size_t>(order));
     active_.assign(order.begin(), order.end() - static_cast<std::ptrdiff_t>(std::min(options_.idle, order.size() - 3)));
-    std::sort(active_.begin(), active_.end());
+    std::ranges::sort(active_);
     weight_.assign(options_.parameters, 0.0);
     double sum = 0;
     for (const std::size_t p : active_) sum += weight_[p] = std::exp(0.8 * random_.normal());
@@ -157,7 +155,7 @@ class Space {
         const auto u = point(space_->sample(random_));
         amounts.push_back(std::inner_product(u.begin(), u.end(), resource.weight.begin(), 0.0));
       }
-      std::sort(amounts.begin(), amounts.end());
+      std::ranges::sort(amounts);
       const double kept = std::pow(1 - options_.failing, 1.0 / static_cast<double>(count));
       resource.limit = amounts[static_cast<std::size_t>(kept * 4999)] + 1e-9;
       resource.span = amounts.back() - amounts.front() + 1e-9;

@@ -4,7 +4,6 @@
 
 #include <atomic>
 #include <cmath>
-#include <deque>
 #include <thread>
 
 #include "ergotune/random.hpp"
@@ -15,23 +14,20 @@ namespace ergotune {
 namespace {
 
 /// Says that it measures, so that the session confirms its winner; what it says is recorded, with noise.
-class Noisy : public Evaluator {
+class Noisy : public QueuedEvaluator {
  public:
   Noisy(const ScoredSpace& scored, double noise, std::uint64_t seed) : scored_(scored), noise_(noise), random_(seed) {}
   std::string description() const override { return "replayed with noise"; }
   Provenance provenance() const override { return Provenance::measured; }
-  void submit(EvaluationRequest request) override {
-    repeated_ += request.repeat;
-    queue_.push_back(std::move(request));
-  }
-  std::optional<EvaluationResult> wait(double) override {
-    if (queue_.empty()) return std::nullopt;
+  double best() const { return best_; }
+  std::size_t repeated() const { return repeated_; }
+
+ private:
+  EvaluationResult answer(const EvaluationRequest& request) override {
     EvaluationResult result;
-    result.id = queue_.front().id;
-    result.index = queue_.front().index;
-    queue_.pop_front();
-    const double value = scored_.state().values[result.index];
-    result.measurement.measure_seconds = scored_.state().seconds(result.index);
+    repeated_ += request.repeat;
+    const double value = scored_.state().values[request.index];
+    result.measurement.measure_seconds = scored_.state().seconds(request.index);
     if (!std::isfinite(value)) {
       result.measurement.status = Status::runtime_error;
       return result;
@@ -41,16 +37,11 @@ class Noisy : public Evaluator {
     result.measurement.quantities["time"] = {seen, noise_ * seen, 7, "replayed", "", Provenance::replayed};
     return result;
   }
-  std::size_t pending() const override { return queue_.size(); }
-  double best() const { return best_; }
-  std::size_t repeated() const { return repeated_; }
 
- private:
   const ScoredSpace& scored_;
   double noise_, best_ = 1e300;
   Random random_;
   std::size_t repeated_ = 0;
-  std::deque<EvaluationRequest> queue_;
 };
 
 struct Choice {

@@ -114,8 +114,8 @@ void print_prior_table(const PriorTableOptions& options) {
     work();
   }
   fmt::print(
-      "replayed, {} seeds: expected evaluations to 1 %, and of those without a prior; loss in % after {}, and "
-      "without a prior; searches that differ\n",
+      "replayed, {} seeds: expected evaluations to 1 %, and of those without a prior; loss in % after {}, and without "
+      "a prior; searches that differ\n",
       options.repeats, kLook);
   struct Total {
     double log = 0, log_none = 0;

@@ -89,15 +89,15 @@ class Session {
   }
 
   void compile(ConfigurationIndex index) {
-    auto seat = std::min_element(seats_.begin(), seats_.end());
+    auto seat = std::ranges::min_element(seats_);
     *seat = std::max(*seat, now_) + recorded(index).compile_seconds;
     waiting_.push_back({*seat, index});
   }
 
   /// What is compiled first is measured next; time goes on to its result.
   ConfigurationIndex measure() {
-    const auto next = std::min_element(waiting_.begin(), waiting_.end(),
-                                       [](const Waiting& a, const Waiting& b) { return a.ready < b.ready; });
+    const auto next =
+        std::ranges::min_element(waiting_, [](const Waiting& a, const Waiting& b) { return a.ready < b.ready; });
     const ConfigurationIndex index = next->index;
     const Measurement m = recorded(index);
     runner_ = std::max(runner_, next->ready) + m.verify_seconds + m.measure_seconds;
@@ -135,7 +135,7 @@ void print_strategy(const std::string& name, const std::vector<Run>& runs, std::
   for (std::size_t l = 0; l < looks; ++l) {
     std::vector<double> losses;
     for (const Run& run : runs) losses.push_back(100 * run.loss[l]);
-    std::sort(losses.begin(), losses.end());
+    std::ranges::sort(losses);
     line += fmt::format(" {:>6.2f} ({:.2f} to {:.2f})", mean(losses), losses.front(), losses.back());
   }
   fmt::print("{} {:>8.1f} {:>8.1f} {:>8.1f} {:>7.1f}\n", line,

@@ -13,7 +13,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
-#include <cstring>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <vector>
@@ -22,7 +21,6 @@
 #include "base/statistics.hpp"
 #include "device/cuda/cuda_api.hpp"
 #include "device/opencl/opencl_program.hpp"
-#include "ergotune/error.hpp"
 #include "ergotune/problem_file.hpp"
 #include "kernel/configure.hpp"
 #include "measure/buffers/problem_buffers.hpp"

@@ -103,7 +103,7 @@ int main(int argc, char** argv) {
     document["cartesian"] = space->cartesian_size();
     document["valid"] = space->size();
     document["build_seconds_median"] = median(times);
-    document["build_seconds_min"] = *std::min_element(times.begin(), times.end());
+    document["build_seconds_min"] = *std::ranges::min_element(times);
     document["memory_bytes"] = space->memory_bytes();
     document["peak_bytes"] = peak_bytes();
     if (!space->empty()) {

@@ -180,9 +180,8 @@ int main(int argc, char** argv) {
       fmt::print("{}\n", document.dump(2));
     } else {
       fmt::print(
-          "ergotune: {} configurations in {:.1f} s; per configuration: own {:.3f} ms (median; tenth "
-          "percentile "
-          "{:.3f} ms), own processor time {:.3f} ms, compiler {:.1f} ms, kernel and verification {:.1f} ms\n",
+          "ergotune: {} configurations in {:.1f} s; per configuration: own {:.3f} ms (median; tenth percentile {:.3f} "
+          "ms), own processor time {:.3f} ms, compiler {:.1f} ms, kernel and verification {:.1f} ms\n",
           figures.configurations, figures.seconds, figures.own_ms, figures.own_least_ms, figures.processor_ms,
           figures.compile_ms, figures.run_ms);
       if (document.contains("kernel_tuner")) {

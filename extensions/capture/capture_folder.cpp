@@ -53,7 +53,7 @@ std::vector<std::string> argument_names(const std::vector<CapturedArgument>& arg
   for (const CapturedArgument& argument : arguments) {
     std::string name;
     for (const char c : argument.name) name += std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
-    if (name.empty() || std::find(names.begin(), names.end(), name) != names.end())
+    if (name.empty() || std::ranges::find(names, name) != names.end())
       name += (name.empty() ? "argument" : "_") + std::to_string(names.size());
     names.push_back(name);
   }
@@ -270,10 +270,9 @@ class Writer {
 
   void note_what_is_tuned(BlockUse use) {
     if (use == BlockUse::relied_on)
-      notes_.push_back(launch_.compiled
-                           ? "the compiled code has shared memory: the block stays as it is"
-                           : "the source has barriers, local memory or a demanded size: the work-group stays as it "
-                             "is; make parameters of what the source defines to tune more");
+      notes_.push_back(launch_.compiled ? "the compiled code has shared memory: the block stays as it is"
+                                        : "the source has barriers, local memory or a demanded size: the work-group "
+                                          "stays as it is; make parameters of what the source defines to tune more");
     else if (use == BlockUse::requested)
       notes_.push_back(std::string(launch_.compiled ? "the code is compiled already"
                                                     : "the source asks for its place in the work-group") +
@@ -399,8 +398,8 @@ std::vector<std::size_t> block_sizes(std::size_t global, std::size_t present, st
     if ((size & (size - 1)) == 0 || size % 32 == 0 || size == present) round.push_back(size);
   }
   if (sizes.size() > kFew && round.size() > 3) sizes = round;
-  if (std::find(sizes.begin(), sizes.end(), present) == sizes.end()) sizes.push_back(present);
-  std::sort(sizes.begin(), sizes.end());
+  if (std::ranges::find(sizes, present) == sizes.end()) sizes.push_back(present);
+  std::ranges::sort(sizes);
   return sizes;
 }
 

@@ -229,9 +229,8 @@ void Cluster::take(Node& node, Message message) {
 /// Devices without a UUID are named after their node. A node that returns keeps its name, and no other node can get it.
 std::string Cluster::unique_name(const Node& self, const std::string& name) const {
   const auto taken = [&](const std::string& text) {
-    return std::any_of(nodes_.begin(), nodes_.end(), [&](const auto& node) {
-      return node.get() != &self && node->has_name() && node->name() == text;
-    });
+    return std::ranges::any_of(
+        nodes_, [&](const auto& node) { return node.get() != &self && node->has_name() && node->name() == text; });
   };
   if (!taken(name)) return name;
   for (int i = 2;; ++i)
@@ -242,12 +241,11 @@ void Cluster::take_opened(Node& node, Opened opened) {
   if (node.phase() != Node::Phase::opening || opened.devices.empty())
     throw FormatError("it opens what it was not asked for");
   if (open_ && !same_kind(opened, opened_))
-    return refuse(
-        node,
-        fmt::format("its devices are of another kind ({}) than those of this session ({}), and results cannot be "
-                    "compared: tune on it in a session of its own",
-                    opened.devices.front().name, opened_.devices.front().name),
-        true);
+    return refuse(node,
+                  fmt::format("its devices are of another kind ({}) than those of this session ({}), and results "
+                              "cannot be compared: tune on it in a session of its own",
+                              opened.devices.front().name, opened_.devices.front().name),
+                  true);
   if (open_ && opened.problem != opened_.problem)
     return refuse(node, "clocks and limits can be set to other values there than on this session's devices", true);
   node.open(opened, ++lives_);
@@ -299,8 +297,7 @@ void Cluster::hand_out() {
   while (auto next = dispatch_.next()) {
     const Dispatch::Node life = next->first;  // names, not bindings, which clang 14 cannot capture in a lambda
     EvaluationRequest& request = next->second;
-    Node& node =
-        **std::find_if(nodes_.begin(), nodes_.end(), [&](const auto& n) { return n->ready() && n->life() == life; });
+    Node& node = **std::ranges::find_if(nodes_, [&](const auto& n) { return n->ready() && n->life() == life; });
     request.gpu = node.node_device_name(request.gpu);
     node.stream().post(Ask{std::move(request)});
   }
@@ -318,7 +315,7 @@ void Cluster::reread_commands() {
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
     Node& node = *nodes_[i];
     if (i >= options_.commands.size() && i < options_.commands.size() + options_.starts.size()) continue;
-    const bool listed = std::find(commands.begin(), commands.end(), node.command()) != commands.end();
+    const bool listed = std::ranges::find(commands, node.command()) != commands.end();
     if (!listed && !node.retired()) {
       node.retire();
       if (node.transport()) lose(node, "it was taken out of the list", false);
@@ -327,14 +324,13 @@ void Cluster::reread_commands() {
     }
   }
   for (const std::string& command : commands)
-    if (std::none_of(nodes_.begin(), nodes_.end(), [&](const auto& node) { return node->command() == command; }))
-      add_node(command);
+    if (std::ranges::none_of(nodes_, [&](const auto& node) { return node->command() == command; })) add_node(command);
 }
 
 /// Ends the work if no node is left.
 void Cluster::require_nodes() {
   const auto given_up = [](const auto& node) { return node->phase() == Node::Phase::given_up; };
-  if (!std::all_of(nodes_.begin(), nodes_.end(), given_up)) {
+  if (!std::ranges::all_of(nodes_, given_up)) {
     alone_since_ = 0;
     return;
   }

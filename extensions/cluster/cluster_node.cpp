@@ -47,8 +47,7 @@ void ClusterNode::open(const Opened& opened, std::size_t life) {
     const std::string id = fmt::format("{}/{}", name(), device.id), ours = device.uuid.empty() ? id : device.uuid;
     renamed_[gpu_of(device)] = ours;
     devices_.push_back(ours);
-    const auto former =
-        std::find_if(shares_.begin(), shares_.end(), [&](const Share& share) { return share.total.gpu == ours; });
+    const auto former = std::ranges::find_if(shares_, [&](const Share& share) { return share.total.gpu == ours; });
     if (former == shares_.end()) {
       shares_.push_back({{ours, id, device.name, 0, 0, 0, false}, 0});
     } else {

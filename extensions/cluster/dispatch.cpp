@@ -16,9 +16,9 @@ void Dispatch::enqueue(std::uint64_t id, bool first) {
   EvaluationRequest& request = tasks_.at(id).request;
   const auto has = [&](const auto& entry) {
     const auto& devices = entry.second.devices;
-    return std::find(devices.begin(), devices.end(), request.gpu) != devices.end();
+    return std::ranges::find(devices, request.gpu) != devices.end();
   };
-  if (!request.gpu.empty() && !nodes_.empty() && std::none_of(nodes_.begin(), nodes_.end(), has)) {
+  if (!request.gpu.empty() && !nodes_.empty() && std::ranges::none_of(nodes_, has)) {
     // All of them to the same device, since they are compared with each other.
     request.gpu = nodes_.begin()->second.devices.empty() ? std::string() : nodes_.begin()->second.devices.front();
   }
@@ -39,8 +39,7 @@ Dispatch::Place* Dispatch::least_loaded_node(const std::deque<std::uint64_t>& qu
   double least = 1;
   if (queue.empty()) return nullptr;
   for (auto& [node, place] : nodes_) {
-    if (!device.empty() && std::find(place.devices.begin(), place.devices.end(), device) == place.devices.end())
-      continue;
+    if (!device.empty() && std::ranges::find(place.devices, device) == place.devices.end()) continue;
     const double full = static_cast<double>(place.tasks.size()) / static_cast<double>(place.room);
     if (full >= least) continue;
     least = full;

@@ -30,7 +30,7 @@ std::string plain(const fs::path& path) {
 bool is_inside(const std::string& place) {
   const fs::path path(place);
   return !place.empty() && path.is_relative() &&
-         std::none_of(path.begin(), path.end(), [](const fs::path& p) { return p == ".."; });
+         std::ranges::none_of(path, [](const fs::path& p) { return p == ".."; });
 }
 bool is_hash(const std::string& text) {
   return text.size() == 32 && text.find_first_not_of("0123456789abcdef") == text.npos;
@@ -80,7 +80,7 @@ NodeInputs::NodeInputs(const ProblemFile& problem) : problem_(problem) {
 }
 
 void NodeInputs::add(const std::string& place, const std::string& hash, Content content) {
-  const bool there = std::any_of(list_.begin(), list_.end(), [&](const auto& input) { return input.place == place; });
+  const bool there = std::ranges::any_of(list_, [&](const auto& input) { return input.place == place; });
   if (!there) list_.push_back({place, hash, content.bytes});
   contents_.try_emplace(hash, std::move(content));
 }

@@ -124,8 +124,8 @@ std::vector<std::string> node_commands(const std::string& nodes) {
     if (job.empty() || list.empty())
       throw UserError(
           "--nodes slurm: this process is in no allocation (SLURM_JOB_ID and SLURM_JOB_NODELIST are not set); start it "
-          "by sbatch or salloc, or name nodes with --node-command 'srun -w NODE -N1 -n1 --overlap --mpi=none "
-          "--input=0 --unbuffered {}'");
+          "by sbatch or salloc, or name nodes with --node-command 'srun -w NODE -N1 -n1 --overlap --mpi=none --input=0 "
+          "--unbuffered {}'");
     // --overlap: the allocation's own step (this session) may use the same CPUs.
     for (const std::string& host : expand_hosts(list))
       commands.push_back(

@@ -28,12 +28,12 @@ std::vector<std::string> names_of_ours() {
   std::vector<std::string> known;
   for (const int kind : {0, 1, 2})
     for (std::string& name : cupti::base_metrics(chip, kind)) known.push_back(std::move(name));
-  if (std::find(known.begin(), known.end(), base) != known.end())
-    throw UserError(fmt::format(
-        "{} has {}, but not its \"{}\"; counters have .sum, .avg, .min, .max, each alone or with .per_second, "
-        ".per_cycle_active, .per_cycle_elapsed, .pct_of_peak_sustained_active, .pct_of_peak_sustained_elapsed; ratios "
-        ".pct and .ratio",
-        chip, base, metric.substr(dot)));
+  if (std::ranges::find(known, base) != known.end())
+    throw UserError(
+        fmt::format("{} has {}, but not its \"{}\"; counters have .sum, .avg, .min, .max, each alone or with "
+                    ".per_second, .per_cycle_active, .per_cycle_elapsed, .pct_of_peak_sustained_active, "
+                    ".pct_of_peak_sustained_elapsed; ratios .pct and .ratio",
+                    chip, base, metric.substr(dot)));
   const std::string near = nearest_name(base, known);
   throw UserError(fmt::format("{} has no counter \"{}\"{}; `ergotune counters list` names those that it has", chip,
                               metric,
@@ -142,27 +142,25 @@ CounterPlan plan_counters(std::vector<std::string> requested, const std::string&
   std::vector<std::string> all;
   for (const std::string& counter : requested)
     for (std::string& metric : metrics_behind(counter))
-      if (std::find(all.begin(), all.end(), metric) == all.end()) all.push_back(std::move(metric));
+      if (std::ranges::find(all, metric) == all.end()) all.push_back(std::move(metric));
   const std::vector<std::string> lacking = cupti::lacking(chip, all, availability);
-  const auto lacks = [&](const std::string& m) {
-    return std::find(lacking.begin(), lacking.end(), m) != lacking.end();
-  };
+  const auto lacks = [&](const std::string& m) { return std::ranges::find(lacking, m) != lacking.end(); };
 
   CounterPlan plan;
   for (const std::string& counter : requested) {
     const std::vector<std::string> metrics = metrics_behind(counter);
-    if (std::any_of(metrics.begin(), metrics.end(), lacks)) {
+    if (std::ranges::any_of(metrics, lacks)) {
       if (!counter_info(counter)) refuse_metric(chip, counter);
       plan.missing.push_back(counter);
       continue;
     }
     std::vector<std::size_t> places;
     for (const std::string& metric : metrics) {
-      auto place = std::find(plan.metrics.begin(), plan.metrics.end(), metric);
+      auto place = std::ranges::find(plan.metrics, metric);
       if (place == plan.metrics.end()) place = plan.metrics.insert(place, metric);
       places.push_back(static_cast<std::size_t>(place - plan.metrics.begin()));
     }
-    if (std::find(plan.counters.begin(), plan.counters.end(), counter) != plan.counters.end()) continue;
+    if (std::ranges::find(plan.counters, counter) != plan.counters.end()) continue;
     plan.counters.push_back(counter);
     plan.behind.push_back(std::move(places));
   }
@@ -188,8 +186,8 @@ std::shared_ptr<Observer> make_counters_observer(const std::vector<std::string>&
         "observer \"counters\" reads NVIDIA's hardware counters through CUDA, and {} is not a CUDA device{}",
         device.id.empty() ? "this" : device.id,
         device.is_cpu             ? "; CPUs have the observer \"perf\""
-        : device.backend == "hip" ? "; AMD's (rocprofiler-sdk) are not read, rocprofv3 counts a "
-                                    "configuration from outside (the page \"Hardware counters\")"
+        : device.backend == "hip" ? "; AMD's (rocprofiler-sdk) are not read, rocprofv3 counts a configuration from "
+                                    "outside (the page \"Hardware counters\")"
                                   : ""));
   cupti::ProfiledDevice profiled(cuda::find_device(device.id).device);
   CounterPlan plan = plan_counters(requested, profiled.chip(), profiled.availability());

@@ -66,8 +66,7 @@ std::string chip_of_architecture(int architecture) {
                                              {110, "GB10B"},
                                              {120, "GB202"},
                                              {121, "GB20B"}}};
-  const auto found =
-      std::find_if(rows.begin(), rows.end(), [&](const Row& row) { return row.architecture == architecture; });
+  const auto found = std::ranges::find_if(rows, [&](const Row& row) { return row.architecture == architecture; });
   return found == rows.end() ? std::string() : found->chip;
 }
 
@@ -78,7 +77,7 @@ std::vector<std::string> base_metrics(const std::string& chip, int kind) {
   list.type = kind;
   check(api().cuptiProfilerHostGetBaseMetrics(&list), "cuptiProfilerHostGetBaseMetrics");
   std::vector<std::string> names(list.names, list.names + list.count);
-  std::sort(names.begin(), names.end());
+  std::ranges::sort(names);
   return names;
 }
 

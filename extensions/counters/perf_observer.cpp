@@ -114,8 +114,8 @@ std::string why_not(int trouble) {
   std::string level;
   std::ifstream("/proc/sys/kernel/perf_event_paranoid") >> level;
   return fmt::format(
-      "this user may not: kernel.perf_event_paranoid is {} (2 or less allows a user's own processes, 1 their "
-      "share of the kernel; containers also need the system call perf_event_open)",
+      "this user may not: kernel.perf_event_paranoid is {} (2 or less allows a user's own processes, 1 their share of "
+      "the kernel; containers also need the system call perf_event_open)",
       level);
 }
 
@@ -217,7 +217,7 @@ void check_perf_names(const std::vector<std::string>& requested) {
   std::vector<std::string> known;
   for (const PerfCounterInfo& counter : perf_counter_names()) known.emplace_back(counter.name);
   for (const std::string& name : requested)
-    if (std::find(known.begin(), known.end(), name) == known.end())
+    if (std::ranges::find(known, name) == known.end())
       throw UserError(fmt::format("observer \"perf\": unknown counter \"{}\"{}", name, suggestion(name, known)));
 }
 
@@ -232,7 +232,7 @@ std::shared_ptr<Observer> make_perf_observer(const std::vector<std::string>& req
   std::vector<std::string> missing;
   int trouble = 0;
   for (const PerfCounterInfo& info : perf_counter_names()) {
-    const bool named = std::find(requested.begin(), requested.end(), info.name) != requested.end();
+    const bool named = std::ranges::find(requested, info.name) != requested.end();
     if (!requested.empty() && !named) continue;
     Counter counter{std::string(info.name), info.hardware, perf_events_of(info.name)};
     const int code = trouble_with(counter);

@@ -273,10 +273,10 @@ void Governor::plan(Phase& phase) {
     const double up = (x1 - x0) * (x1 - x0) * (y1 - y2) - (x1 - x2) * (x1 - x2) * (y1 - y0);
     const double down = (x1 - x0) * (y1 - y2) - (x1 - x2) * (y1 - y0);
     const auto unknown = [&](double mhz) -> std::optional<std::size_t> {
-      const auto nearest = std::min_element(clocks_.begin(), clocks_.end(),
-                                            [&](double a, double b) { return std::abs(a - mhz) < std::abs(b - mhz); });
+      const auto nearest =
+          std::ranges::min_element(clocks_, [&](double a, double b) { return std::abs(a - mhz) < std::abs(b - mhz); });
       const auto clock = static_cast<std::size_t>(nearest - clocks_.begin());
-      const bool new_one = std::all_of(phase.tried.begin(), phase.tried.end(), [&](const auto& one) {
+      const bool new_one = std::ranges::all_of(phase.tried, [&](const auto& one) {
         return std::abs(clocks_[one.first] - *nearest) > kApart * clocks_.back();
       });
       return new_one && clock >= floor ? std::optional(clock) : std::nullopt;

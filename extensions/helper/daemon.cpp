@@ -231,9 +231,8 @@ class Daemon {
     uid_t whose = newcomer;
     if (of_user[newcomer] < kMaxClientsPerUser) {
       if (clients_.size() < Service::kMaxClients) return true;
-      whose = std::max_element(of_user.begin(), of_user.end(), [](const auto& a, const auto& b) {
-                return a.second < b.second;
-              })->first;
+      whose =
+          std::ranges::max_element(of_user, [](const auto& a, const auto& b) { return a.second < b.second; })->first;
     }
     int victim = -1;
     for (const auto& [socket, client] : clients_) {

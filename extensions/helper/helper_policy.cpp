@@ -28,7 +28,7 @@ SourcePlace place_of(const toml::node& node, const std::string& file) {
 void check_keys(const toml::table& table, const std::vector<std::string>& known, const std::string& file) {
   for (const auto& [key, node] : table) {
     const std::string name(key.str());
-    if (std::find(known.begin(), known.end(), name) == known.end())
+    if (std::ranges::find(known, name) == known.end())
       throw UserError(fmt::format("unknown key \"{}\"{}", name, suggestion(name, known)), place_of(node, file));
   }
 }
@@ -117,12 +117,12 @@ Rule parse_rule(const toml::table& table, const std::string& file) {
 
 const Rule* Policy::rule_for(const Peer& peer, const std::string& id, const std::string& key) const {
   for (const auto& rule : rules) {
-    const bool who = std::find(rule.users.begin(), rule.users.end(), peer.uid) != rule.users.end() ||
-                     std::any_of(peer.groups.begin(), peer.groups.end(), [&](gid_t group) {
-                       return std::find(rule.groups.begin(), rule.groups.end(), group) != rule.groups.end();
+    const bool who = std::ranges::find(rule.users, peer.uid) != rule.users.end() ||
+                     std::ranges::any_of(peer.groups, [&](gid_t group) {
+                       return std::ranges::find(rule.groups, group) != rule.groups.end();
                      });
-    const bool what = std::any_of(rule.devices.begin(), rule.devices.end(),
-                                  [&](const std::string& name) { return name == "*" || name == id || name == key; });
+    const bool what = std::ranges::any_of(
+        rule.devices, [&](const std::string& name) { return name == "*" || name == id || name == key; });
     if (who && what) return &rule;
   }
   return nullptr;

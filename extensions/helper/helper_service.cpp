@@ -87,14 +87,14 @@ void Service::set_policy(Policy policy) {
 }
 
 bool Service::holds_lease(std::uint64_t client) const {
-  return std::any_of(leases_.begin(), leases_.end(), [&](const auto& entry) { return entry.second.client == client; });
+  return std::ranges::any_of(leases_, [&](const auto& entry) { return entry.second.client == client; });
 }
 
 void Service::look_for_devices() {
   std::vector<std::string> ids = devices_.list();
-  std::erase_if(known_, [&](const Known& known) { return std::find(ids.begin(), ids.end(), known.id) == ids.end(); });
+  std::erase_if(known_, [&](const Known& known) { return std::ranges::find(ids, known.id) == ids.end(); });
   for (const auto& id : ids) {
-    if (std::any_of(known_.begin(), known_.end(), [&](const Known& known) { return known.id == id; })) continue;
+    if (std::ranges::any_of(known_, [&](const Known& known) { return known.id == id; })) continue;
     try {
       auto control = devices_.open(id);
       known_.push_back({id, control->device_key(), std::move(control)});
@@ -235,8 +235,7 @@ Service::Lease* Service::lease_of(std::uint64_t number, const std::string& devic
   const auto held = known ? leases_.find(known->key) : leases_.end();
   if (held != leases_.end() && held->second.client == number) return &held->second;
   refusal = refuse(ControlStatus::no_permission,
-                   "there is no lease of this device (it may have run out): its settings "
-                   "were restored");
+                   "there is no lease of this device (it may have run out): its settings were restored");
   return nullptr;
 }
 

@@ -137,7 +137,7 @@ std::string ProgramBuilds::key_of(const ProgramTemplates& texts) {
     for (const auto& entry :
          fs::recursive_directory_iterator(source, fs::directory_options::skip_permission_denied, error))
       if (entry.is_regular_file(error)) files.push_back(entry.path());
-    std::sort(files.begin(), files.end());
+    std::ranges::sort(files);
     for (const fs::path& file : files) append(all, file.lexically_relative(source).string() + contents(file));
   }
   return content_hash(all);

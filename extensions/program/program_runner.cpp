@@ -451,10 +451,10 @@ Measurement ProgramRunner::run(const Configuration& configuration, const RunOpti
   } catch (const UserError&) {
     throw;
   } catch (const NoProcess& error) {
-    throw UserError(fmt::format(
-        "no program can be started ({}): where the limit of processes or descriptors is reached (ulimit -u, -n), "
-        "or memory is short, no configuration can help that, so nothing was stored for it",
-        error.what()));
+    throw UserError(
+        fmt::format("no program can be started ({}): where the limit of processes or descriptors is reached (ulimit "
+                    "-u, -n), or memory is short, no configuration can help that, so nothing was stored for it",
+                    error.what()));
   } catch (const Error& error) {
     fail(result, Status::runtime_error, error.what());
   }

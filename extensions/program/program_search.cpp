@@ -49,9 +49,9 @@ std::unique_ptr<Control> choose_control(const ProgramSearch& search, std::vector
     std::string why;
     try {
       auto control = usable_control(id, &why);
-      const bool wanted = search.setup.run.sensors.empty() ||
-                          std::any_of(search.setup.run.sensors.begin(), search.setup.run.sensors.end(),
-                                      [&](const auto& s) { return gpu_of(s) == gpu_of(id); });
+      const bool wanted =
+          search.setup.run.sensors.empty() ||
+          std::ranges::any_of(search.setup.run.sensors, [&](const auto& s) { return gpu_of(s) == gpu_of(id); });
       if (control && wanted) usable.push_back(std::move(control));
     } catch (const UserError& error) {
       why = error.what();
@@ -213,10 +213,9 @@ ProgramFinding search_program(ProgramSearch search) {
   const bool on_nodes = !search.node_options.empty();
   search.setup.energy = on_nodes || has_sensor(search, control.get(), finding.why_not);
   if (on_nodes && !spec)
-    throw UserError(
-        fmt::format("the settings of the nodes are those of this machine, which can set none; start this on "
-                    "one of them: {}",
-                    fmt::join(finding.why_not, "; ")));
+    throw UserError(fmt::format(
+        "the settings of the nodes are those of this machine, which can set none; start this on one of them: {}",
+        fmt::join(finding.why_not, "; ")));
   std::optional<WisdomDevice> device;
   if (!search.wisdom.empty() && control) {  // refuses here what could not be written after hours
     refuse_unwritable(search.wisdom);

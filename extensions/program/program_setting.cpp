@@ -90,8 +90,8 @@ class SettingSource : public Source {
   /// Whether a setting was requested or is so close to a requested one that noise hides the difference.
   bool is_known(double setting) const {
     const double near = (all_.back() - all_.front()) / 50;
-    return std::any_of(requested_.begin(), requested_.end(),
-                       [&](double other) { return std::abs(setting - other) < std::max(near, 1e-9); });
+    return std::ranges::any_of(requested_,
+                               [&](double other) { return std::abs(setting - other) < std::max(near, 1e-9); });
   }
 
   /// The best setting according to the model; part of the time is proportional to the inverse of the clock, the rest is

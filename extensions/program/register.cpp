@@ -55,23 +55,21 @@ void refuse_missing(const Problem& problem) {
 DeviceInfo device_of_program(const Problem& problem, const SetupOptions& options) {
   if (!options.run.device.empty() && options.run.device != "program" && options.run.device != "host") {
     throw UserError(fmt::format(
-        "the device \"{}\" runs kernels; a [program] runs on this machine: leave the device out, and name "
-        "what is to be set and read, as in --control nvml:0 --sensor nvml:0{}",
+        "the device \"{}\" runs kernels; a [program] runs on this machine: leave the device out, and name what is to "
+        "be set and read, as in --control nvml:0 --sensor nvml:0{}",
         options.run.device, options.run.device.starts_with("sim:") ? ". Simulated devices know kernels only" : ""));
   }
   if (!options.run.node_commands.empty() || !options.run.nodes.empty())
     throw UserError("nodes measure kernels; a [program] runs on this machine, and may start others by itself");
   if (!problem.observers.empty())
-    throw UserError(
-        fmt::format("the observer \"{}\" watches kernels; a program has time, energy (--sensor), cpu_time, peak_memory "
-                    "and what [program] output reads",
-                    problem.observers.front().name),
-        problem.observers.front().place);
+    throw UserError(fmt::format("the observer \"{}\" watches kernels; a program has time, energy (--sensor), cpu_time, "
+                                "peak_memory and what [program] output reads",
+                                problem.observers.front().name),
+                    problem.observers.front().place);
   const auto& clocks = problem.execution_parameters;
-  const bool modelled =
-      options.needs_model || std::any_of(clocks.begin(), clocks.end(), [](const ExecutionParameterSpec& spec) {
-        return spec.choice == ExecutionParameterSpec::Choice::model;
-      });
+  const bool modelled = options.needs_model || std::ranges::any_of(clocks, [](const ExecutionParameterSpec& spec) {
+                          return spec.choice == ExecutionParameterSpec::Choice::model;
+                        });
   if (modelled)
     throw UserError(
         "a model of the device's clocks is fitted to a kernel, not to a program; give clocks as \"all\", a number, a "

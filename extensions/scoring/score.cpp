@@ -77,7 +77,7 @@ double expected_evaluations(const std::vector<Run>& runs, double target, std::si
   double spent = 0;
   successes = 0;
   for (const Run& run : runs) {
-    const auto hit = std::find_if(run.begin(), run.end(), [&](const auto& e) { return e.value <= target; });
+    const auto hit = std::ranges::find_if(run, [&](const auto& e) { return e.value <= target; });
     if (hit == run.end()) {
       spent += static_cast<double>(run.size());
     } else {
@@ -266,7 +266,7 @@ ScoredSpace::ScoredSpace(Recording recording, const std::string& objective_text)
   // a recording without costs is scored by evaluations, each of which counts as one second
   if (mean(valid_seconds) <= 0) {
     state_->costs_unknown = true;
-    for (auto* list : {&valid_seconds, &failed_seconds}) std::fill(list->begin(), list->end(), 1.0);
+    for (auto* list : {&valid_seconds, &failed_seconds}) std::ranges::fill(*list, 1.0);
   }
   state_->baseline = search::make_baseline(values, valid_seconds, failed_seconds);
 }

@@ -72,7 +72,7 @@ std::vector<double> pchip(std::span<const double> x, std::span<const double> y, 
 std::vector<double> decreasing_fit(std::span<const double> x, std::span<const double> y, std::span<const double> at) {
   std::vector<std::size_t> order(x.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return x[a] < x[b]; });
+  std::ranges::sort(order, [&](std::size_t a, std::size_t b) { return x[a] < x[b]; });
 
   std::vector<double> distinct, value, weight;
   for (const std::size_t i : order) {
@@ -151,7 +151,7 @@ ScoreBaseline make_baseline(std::span<const double> values, std::span<const doub
   if (values.empty()) throw Error("no valid configuration: there is nothing to score on");
   ScoreBaseline baseline;
   baseline.descending.assign(values.begin(), values.end());
-  std::sort(baseline.descending.begin(), baseline.descending.end(), std::greater<>());
+  std::ranges::sort(baseline.descending, std::greater<>());
   baseline.optimum = baseline.descending.back();
   baseline.median = median(values);
 

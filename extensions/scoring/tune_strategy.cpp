@@ -22,7 +22,7 @@ std::vector<Parameter> parameters_of(const std::vector<StrategyOption>& options,
     Parameter parameter;
     parameter.name = option.name;
     parameter.values = option.candidates;
-    if (std::find(parameter.values.begin(), parameter.values.end(), option.default_value) == parameter.values.end())
+    if (std::ranges::find(parameter.values, option.default_value) == parameter.values.end())
       parameter.values.push_back(option.default_value);
     std::sort(parameter.values.begin(), parameter.values.end());
     parameter.default_value = option.default_value;

@@ -28,8 +28,8 @@ constexpr double kLeastSpan = 3;  // °C
 constexpr double kResolution = 1;
 
 bool has_power_cap(const Measurement& run) {
-  return std::any_of(run.warnings.begin(), run.warnings.end(),
-                     [](const std::string& warning) { return warning.find("power cap") != std::string::npos; });
+  return std::ranges::any_of(run.warnings,
+                             [](const std::string& warning) { return warning.find("power cap") != std::string::npos; });
 }
 
 std::vector<double> values_of(const std::vector<Measurement>& runs, const std::string& name) {
@@ -43,8 +43,7 @@ std::string devices_error(const TemperatureStudy& study) {
   if (!study.slopes.contains("power")) return "too few runs with power and temperature";
   if (study.capped)
     return "the device was at its power limit, where power cannot show what the temperature does; take a kernel that "
-           "needs "
-           "less, or a lower clock";
+           "needs less, or a lower clock";
   if (study.hottest - study.coolest < kLeastSpan)
     return fmt::format("the temperature moved by {:.1f} degrees only; --rest lets the device cool in between",
                        study.hottest - study.coolest);
@@ -172,8 +171,7 @@ class Repeated : public Source {
   }
   std::string stop() override {
     // Stop after three failures instead of trying hundreds of times.
-    if (runs_.size() >= 3 &&
-        std::none_of(runs_.begin(), runs_.end(), [](const Measurement& m) { return usable(m.status); }))
+    if (runs_.size() >= 3 && std::ranges::none_of(runs_, [](const Measurement& m) { return usable(m.status); }))
       return "it does not work";
     return options_.seconds > 0 && host_seconds() - began_ >= options_.seconds ? "time is up" : std::string();
   }
@@ -278,7 +276,7 @@ PreparedSession prepare(Problem problem, SetupOptions setup, const TemperatureOp
 }
 
 [[noreturn]] void report_no_slope(const std::vector<Measurement>& runs, const TemperatureStudy& found) {
-  const auto failed = std::find_if(runs.begin(), runs.end(), [](const Measurement& m) { return !usable(m.status); });
+  const auto failed = std::ranges::find_if(runs, [](const Measurement& m) { return !usable(m.status); });
   throw Error(fmt::format("no slope from {} runs: {}", runs.size(),
                           failed != runs.end() ? to_string(failed->status) + ": " + failed->message
                           : found.runs.size() < 8

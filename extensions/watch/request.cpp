@@ -70,7 +70,7 @@ Route session_route(const std::vector<std::string>& parts, bool post, const std:
   const std::string what = parts.size() > 3 ? parts[3] : "";
   constexpr std::array<std::string_view, 4> kRequested{"stop", "pause", "resume", "confirm"};
   if (post) {
-    if (parts.size() == 4 && std::find(kRequested.begin(), kRequested.end(), what) != kRequested.end()) {
+    if (parts.size() == 4 && std::ranges::find(kRequested, what) != kRequested.end()) {
       route.kind = Kind::control;
       route.ask = what;
     }

@@ -237,13 +237,12 @@ void WatchServer::State::send_page(evhttp_request* request) {
       out, "Set-Cookie",
       fmt::format("{}={}; HttpOnly; SameSite=Strict; Path=/", cookie_name(header(request, "Host")), token).c_str());
   // A notebook on this machine may show the page in a frame.
-  evhttp_add_header(
-      out, "Content-Security-Policy",
-      fmt::format("default-src 'none'; script-src 'nonce-{0}'; style-src 'nonce-{0}'; connect-src 'self'; "
-                  "img-src 'self' data: blob:; base-uri 'none'; form-action 'none'; "
-                  "frame-ancestors 'self' http://localhost:* http://127.0.0.1:* vscode-webview:",
-                  nonce)
-          .c_str());
+  evhttp_add_header(out, "Content-Security-Policy",
+                    fmt::format("default-src 'none'; script-src 'nonce-{0}'; style-src 'nonce-{0}'; connect-src "
+                                "'self'; img-src 'self' data: blob:; base-uri 'none'; form-action 'none'; "
+                                "frame-ancestors 'self' http://localhost:* http://127.0.0.1:* vscode-webview:",
+                                nonce)
+                        .c_str());
   PageParts parts;
   parts.title = "ergotune";
   parts.data = fmt::format("{{\"saved\":false,\"token\":\"{}\"}}", token);
@@ -434,7 +433,7 @@ void WatchServer::State::take_leave() {
     evbuffer_free(chunk);
   }
   const auto drained = [this] {
-    return std::all_of(streams.begin(), streams.end(), [](const Stream& stream) {
+    return std::ranges::all_of(streams, [](const Stream& stream) {
       return evbuffer_get_length(bufferevent_get_output(
                  evhttp_connection_get_bufferevent(evhttp_request_get_connection(stream.request)))) == 0;
     });

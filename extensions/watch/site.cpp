@@ -47,7 +47,7 @@ std::vector<std::filesystem::path> Site::stores() const {
   for (const auto& entry : std::filesystem::directory_iterator(place_, error))
     if (entry.path().extension() == ".db" && entry.is_regular_file(error) && is_store(entry.path()))
       found.push_back(entry.path());
-  std::sort(found.begin(), found.end());
+  std::ranges::sort(found);
   return found;
 }
 
@@ -80,7 +80,7 @@ SessionView* Site::view(const std::string& id) {
 }
 
 bool Site::quiet() const {
-  return std::any_of(views_.begin(), views_.end(), [](const auto& view) { return view.second->quiet(); });
+  return std::ranges::any_of(views_, [](const auto& view) { return view.second->quiet(); });
 }
 
 std::string Site::first() const {

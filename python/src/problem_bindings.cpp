@@ -23,9 +23,9 @@ Expression expression(py::handle object) {
 /// The element type for NumPy's name. A foreign byte order is part of that name; in_memory_order() converts it.
 ElementType element_type_of(const std::string& name) {
   if (const auto type = element_type(name)) return *type;
-  throw UserError("arrays of " + name +
-                  " cannot be kernel arguments; use one of int8 .. uint64, float16, float32, float64, "
-                  "complex64, complex128, bool");
+  throw UserError(
+      "arrays of " + name +
+      " cannot be kernel arguments; use one of int8 .. uint64, float16, float32, float64, complex64, complex128, bool");
 }
 
 /// The replacement for a type that kernels do not have: its element type, and the number of elements per value.
@@ -132,7 +132,7 @@ bool takes_by_name(const py::function& function, std::vector<std::string>& names
   if (count == 0 || code.attr("co_posonlyargcount").cast<int>() > 0) return false;
   std::vector<std::string> wanted(arguments.begin(), arguments.begin() + static_cast<std::ptrdiff_t>(count));
   for (const auto& name : wanted)
-    if (std::find(names.begin(), names.end(), name) == names.end()) return false;
+    if (std::ranges::find(names, name) == names.end()) return false;
   names = std::move(wanted);
   return true;
 }
@@ -225,9 +225,8 @@ void bind_kernel(ProblemClass& problem) {
           py::arg("language"), py::arg("text"), py::arg("function"), py::arg("file") = "",
           py::arg("include_folders") = std::vector<std::filesystem::path>{},
           "The kernel's source, one per language (\"cuda\", \"hip\", \"opencl\", \"c\", \"c++\", \"fortran\"): the "
-          "device chooses. "
-          "`function`: its name,\nwith {{NAME}} for values. `file`: where the text is from, for messages and includes. "
-          "Others: keys of [kernel] such as `description`.")
+          "device chooses. `function`: its name,\nwith {{NAME}} for values. `file`: where the text is from, for "
+          "messages and includes. Others: keys of [kernel] such as `description`.")
       .def(
           "set_launch",
           [](ProblemFile& p, py::object grid, py::object global, py::object block, py::object shared_memory_bytes,
@@ -239,11 +238,9 @@ void bind_kernel(ProblemClass& problem) {
           py::arg("grid") = py::none(), py::arg("global_size") = py::none(), py::arg("block") = py::none(),
           py::arg("shared_memory_bytes") = 0,
           "The launch, by numbers or expressions, one per dimension: `block` is the size of a block (work-group); "
-          "`grid` counts "
-          "blocks\n(CUDA's <<<grid, block>>>), `global_size` work items (OpenCL's), which is rounded up to whole "
-          "blocks: give one of "
-          "them.\n`shared_memory_bytes`: dynamic shared memory per block. Others: keys of [kernel.launch] such as "
-          "`description`.")
+          "`grid` counts blocks\n(CUDA's <<<grid, block>>>), `global_size` work items (OpenCL's), which is rounded up "
+          "to whole blocks: give one of them.\n`shared_memory_bytes`: dynamic shared memory per block. Others: keys of "
+          "[kernel.launch] such as `description`.")
       .def(
           "add_options",
           [](ProblemFile& p, const std::vector<std::string>& options, const std::string& language) {
@@ -288,8 +285,7 @@ void bind_arguments(ProblemClass& problem) {
           },
           py::arg("name"), py::arg("value"), py::arg("type"), py::arg("when") = py::none(),
           "A number, an expression of the parameters, or the bytes of a structure (then `type` has no effect). `when`: "
-          "as that of "
-          "add_buffer.")
+          "as that of add_buffer.")
       .def(
           "add_local_memory",
           [](ProblemFile& p, const std::string& name, py::handle count, const std::string& type) {
@@ -401,8 +397,7 @@ void bind_goal(ProblemClass& problem) {
           py::arg("kind"), py::arg("absolute_tolerance") = 1e-6, py::arg("relative_tolerance") = 1e-4,
           py::arg("files") = std::map<std::string, std::filesystem::path>{},
           "What outputs are compared with: \"first_correct\", those of the first configuration that runs, the default "
-          "if it does; "
-          "\"files\",\n`files` by argument, raw elements as numpy's tofile writes them; \"none\". Right is "
+          "if it does; \"files\",\n`files` by argument, raw elements as numpy's tofile writes them; \"none\". Right is "
           "abs(x - expected) <= absolute + relative * abs(expected).\nA function that judges: "
           "ergotune.tune(verify=...).");
 }
@@ -444,8 +439,7 @@ void bind_problem(py::module_& module) {
             return all;
           },
           "Values of the keys that the calls for the problem, its source and its launch accept by name, by their "
-          "place: "
-          "\"description\", \"kernel.launch.description\".")
+          "place: \"description\", \"kernel.launch.description\".")
       .def_property_readonly("parameter_names", [](const ProblemFile& p) { return names_of(p.parameters); })
       .def_property_readonly("restrictions",
                              [](const ProblemFile& p) {
@@ -460,8 +454,7 @@ void bind_problem(py::module_& module) {
       .def(py::pickle(&pickled, &unpickled))
       .def("to_dict", &document_of,
            "The problem as the dict that a JSON problem file holds: sources included, paths absolute; settings of the "
-           "run "
-           "in \"tune\".\nRaises TypeError where a restriction or a parameter is a function.")
+           "run in \"tune\".\nRaises TypeError where a restriction or a parameter is a function.")
       .def_static("from_dict", &problem_from, py::arg("document"),
                   "The problem of such a dict (the page \"The problem file\"). Relative paths start from the working "
                   "directory.\n"
@@ -474,10 +467,9 @@ void bind_problem(py::module_& module) {
   bind_parameters(problem);
   bind_goal(problem);
   bind_workload(module, problem);
-  module.def(
-      "load_problem", &load_problem_or_recording, py::arg("file"), py::arg("device") = "",
-      "Reads a problem file: TOML, the same in JSON, T1 or plain JSON. With a device \"replay:FILE\" also the problem "
-      "that a\nrecording holds. Raises UserError with the place of a mistake.");
+  module.def("load_problem", &load_problem_or_recording, py::arg("file"), py::arg("device") = "",
+             "Reads a problem file: TOML, the same in JSON, T1 or plain JSON. With a device \"replay:FILE\" also the "
+             "problem that a\nrecording holds. Raises UserError with the place of a mistake.");
   module.def(
       "draft_problem",
       [](const std::filesystem::path& source, const std::string& kernel, const std::filesystem::path& folder,

@@ -169,8 +169,7 @@ void bind_moves(SpaceClass& space) {
           },
           py::arg("index"), py::arg("kind") = "hamming",
           "Indices of configurations close to one: \"hamming\", one parameter has another value; \"adjacent\", each "
-          "has its "
-          "value or one next to it;\n\"strictly_adjacent\", one has a value next to its own.");
+          "has its value or one next to it;\n\"strictly_adjacent\", one has a value next to its own.");
 }
 
 }  // namespace

@@ -51,8 +51,8 @@ bool is_dense(const std::vector<std::int64_t>& shape, const std::vector<std::int
 /// "C", or "F" if the first index varies fastest. Throws for a tensor with gaps.
 std::string order_of(std::vector<std::int64_t> shape, std::vector<std::int64_t> strides, std::int64_t unit) {
   if (is_dense(shape, strides, unit)) return "C";
-  std::reverse(shape.begin(), shape.end());
-  std::reverse(strides.begin(), strides.end());
+  std::ranges::reverse(shape);
+  std::ranges::reverse(strides);
   if (!is_dense(shape, strides, unit)) refuse_strides();
   return "F";
 }
@@ -211,11 +211,10 @@ void bind_tensors(py::module_& module) {
   module.def("fill_tensor", &fill_tensor, py::arg("tensor"), py::arg("contents"),
              "Copies an array of as many bytes into a tensor on a GPU.");
   module.def("tensor_contents", &tensor_contents, py::arg("tensor"),
-             "What a tensor on a GPU holds, as a NumPy array of one "
-             "dimension, in the order of memory.");
+             "What a tensor on a GPU holds, as a NumPy array of one dimension, in the order of memory.");
   module.def("in_memory_order", &in_memory_order, py::arg("array"),
-             "An array's elements in the order in which they lie in memory, "
-             "in one dimension. Raises UserError for one of several dimensions with gaps.");
+             "An array's elements in the order in which they lie in memory, in one dimension. Raises UserError for one "
+             "of several dimensions with gaps.");
   module.def("host_array", &host_array, py::arg("object"),
              "An array in the host's memory as a NumPy array of the same memory.");
   module.def("describe_tensor", &describe_tensor, py::arg("object"),

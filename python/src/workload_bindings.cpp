@@ -224,16 +224,13 @@ void bind_workload(py::module_& module, py::class_<ProblemFile>& problem) {
            py::arg("absolute_tolerance") = 1e-6, py::arg("relative_tolerance") = 1e-4,
            py::arg("per_configuration") = false, py::arg("options") = std::vector<std::string>{},
            "Compares the outputs of the kernel added last with those of a reference with the same arguments: a "
-           "function of C, "
-           "C++ or Fortran,\nor a kernel. `per_configuration`: it runs with each configuration's parameters, not once "
-           "with the "
-           "defaults.")
+           "function of C, C++ or Fortran,\nor a kernel. `per_configuration`: it runs with each configuration's "
+           "parameters, not once with the defaults.")
       .def(
           "set_workload", [](ProblemFile& p, const py::list& steps) { p.steps = steps_from(p, json_of(steps)); },
           py::arg("steps"),
           "What an iteration runs, in order, as steps of [workload] in a problem file: [{\"kernel\": \"scale\", "
-          "\"launches\": 2}, "
-          "{\"concurrent\": [\"a\", \"b\"]}].")
+          "\"launches\": 2}, {\"concurrent\": [\"a\", \"b\"]}].")
       .def_property_readonly("kernel_names", [](const ProblemFile& p) {
         std::vector<std::string> names;
         for (const Kernel& kernel : p.kernels) names.push_back(kernel.name);

@@ -38,7 +38,7 @@ void join_branches(const std::vector<Step>& steps, std::vector<std::size_t>& par
       names.emplace(kernels, branch.name);
       for (const std::size_t kernel : kernels) {
         const std::size_t old = part_of[kernel], fresh = part_of[*kernels.begin()];
-        std::replace(part_of.begin(), part_of.end(), old, fresh);
+        std::ranges::replace(part_of, old, fresh);
       }
     }
   }
@@ -183,7 +183,7 @@ std::vector<Coalition> coalitions_for(AttributionMethod method, std::size_t play
   std::vector<Coalition> list;
   for (std::size_t player = 0; player < players; ++player)
     for (const Coalition c : coalitions_of_player(method, players, player))
-      if (c > 0 && std::find(list.begin(), list.end(), c) == list.end()) list.push_back(c);
+      if (c > 0 && std::ranges::find(list, c) == list.end()) list.push_back(c);
   return list;
 }
 

@@ -125,7 +125,7 @@ Replicates bootstrap(const std::vector<std::vector<double>>& scaled, const std::
   std::vector<double> weight(rows);
   double r[kTargets] = {};
   for (std::size_t b = 0; b < replicates; ++b) {
-    std::fill(weight.begin(), weight.end(), 0.0);
+    std::ranges::fill(weight, 0.0);
     for (std::size_t i = 0; i < rows; ++i) weight[random.below(rows)] += 1;
     for (std::size_t v = 0; v < scaled.size(); ++v) {
       weighted_correlations(scaled[v], targets, weight, r);

@@ -101,8 +101,7 @@ std::string of_fastest(const Roofline& roofline, std::size_t fastest) {
   const bool memory = found->intensity < ridge;
   std::string text = fmt::format(
       "The fastest does {:.3g} operations per byte of device memory; the two roofs meet at {:.3g}, so {} bounds it: it "
-      "reaches "
-      "{:.0f} % of {} and {:.0f} % of {} ({}).",
+      "reaches {:.0f} % of {} and {:.0f} % of {} ({}).",
       found->intensity, ridge, memory ? "memory" : "arithmetic", 100 * of_rate, as_text(roofline.peak_rate, "FLOP/s"),
       100 * of_bandwidth, as_text(roofline.peak_bandwidth, "B/s"), roofline.peaks);
   if (std::max(of_rate, of_bandwidth) < 0.6)

@@ -156,7 +156,7 @@ void add_geometry(Tradeoff& tradeoff) {
   if (!tradeoff.has_energy) return;
   tradeoff.quadrants = quadrants_of(tradeoff.points);
   tradeoff.hull = convex_hull(speeds, efficiencies);
-  const auto top = std::find(tradeoff.hull.begin(), tradeoff.hull.end(), tradeoff.quadrants->most_efficient);
+  const auto top = std::ranges::find(tradeoff.hull, tradeoff.quadrants->most_efficient);
   if (top != tradeoff.hull.end()) std::rotate(tradeoff.hull.begin(), top, tradeoff.hull.end());
   tradeoff.spread = spread_of(tradeoff, speeds, efficiencies);
 }

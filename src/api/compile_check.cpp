@@ -49,10 +49,10 @@ DeviceInfo absent_gpu(const Problem& problem, const DeviceLimits& limits) {
   const std::string architecture = wisdom_device(limits.name, "", limits.properties).architecture;
   const bool nvidia = architecture.starts_with("sm_");
   if (!nvidia || !problem.kernel().source_for(Language::cuda))
-    throw UserError(fmt::format(
-        "compiling for a GPU that is not here needs a source in CUDA C++ and an NVIDIA GPU; {}: name a device of "
-        "this machine instead",
-        nvidia ? fmt::format("the problem \"{}\" has none", problem.name) : limits.name + " is none"));
+    throw UserError(
+        fmt::format("compiling for a GPU that is not here needs a source in CUDA C++ and an NVIDIA GPU; {}: name a "
+                    "device of this machine instead",
+                    nvidia ? fmt::format("the problem \"{}\" has none", problem.name) : limits.name + " is none"));
   info.backend = "cuda";
   info.id = "cuda:" + architecture;
   info.name = limits.name;

@@ -55,8 +55,7 @@ constexpr std::size_t kCount = 65536;
 
 constexpr const char* kCuda =
     "extern \"C\" __global__ void doctor(const float* x, float* y) { int i = blockIdx.x * blockDim.x + threadIdx.x; "
-    "y[i] = "
-    "FACTOR * x[i]; }";
+    "y[i] = FACTOR * x[i]; }";
 constexpr const char* kOpenCl =
     "__kernel void doctor(__global const float* x, __global float* y) { int i = get_global_id(0); y[i] = FACTOR * "
     "x[i]; }";
@@ -183,9 +182,9 @@ void look_at_journals(Diagnosis& diagnosis) {
 
 void look_at_sharing(Diagnosis& diagnosis, const DeviceInfo& device) {
   for (const std::string& note : nvml_sharing_notes(device.uuid, device.pci_address))
-    diagnosis.findings.push_back({State::warning, "machine", device.id, note,
-                                  "the page \"Questions and troubleshooting\" of the documentation describes MIG, "
-                                  "exclusive mode and MPS"});
+    diagnosis.findings.push_back(
+        {State::warning, "machine", device.id, note,
+         "the page \"Questions and troubleshooting\" of the documentation describes MIG, exclusive mode and MPS"});
 }
 
 void look_at_folder(Diagnosis& diagnosis, const std::filesystem::path& folder, const std::string& purpose,

@@ -111,7 +111,7 @@ const std::vector<std::string>& export_formats() {
 
 ExportedText export_text(const ExportRequest& request) {
   const auto& known = export_formats();
-  if (std::find(known.begin(), known.end(), request.format) == known.end())
+  if (std::ranges::find(known, request.format) == known.end())
     throw UserError(fmt::format("unknown format \"{}\"{}", request.format, suggestion(request.format, known)));
   if (request.format == "header") return header_text(request);
   if (request.format == "wisdom") return wisdom_text(request);

@@ -37,7 +37,7 @@ double variance(std::span<const double> x) {
 double quantile(std::span<const double> x, double q) {
   if (x.empty()) throw std::invalid_argument("quantile of no values");
   std::vector<double> sorted(x.begin(), x.end());
-  std::sort(sorted.begin(), sorted.end());
+  std::ranges::sort(sorted);
   const double position = std::clamp(q, 0.0, 1.0) * static_cast<double>(sorted.size() - 1);
   const auto low = static_cast<std::size_t>(position);
   const auto high = std::min(low + 1, sorted.size() - 1);

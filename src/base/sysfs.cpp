@@ -94,7 +94,7 @@ std::vector<std::string> Sysfs::list(const std::filesystem::path& folder) const 
   std::error_code code;
   for (std::filesystem::directory_iterator it(real(folder), code), end; !code && it != end; it.increment(code))
     names.push_back(it->path().filename().string());
-  std::sort(names.begin(), names.end());
+  std::ranges::sort(names);
   return names;
 }
 

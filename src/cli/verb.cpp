@@ -105,7 +105,7 @@ void keep_marked_rest(const CLI::App& app, std::vector<std::string>& strings) {
     return !strings.empty() && verb->get_name() == strings.front() && verb->get_prefix_command();
   });
   if (verbs.empty()) return;
-  const auto mark = std::find(strings.begin(), strings.end(), "--");
+  const auto mark = std::ranges::find(strings, "--");
   marked_rest.assign(mark, strings.end());
   strings.erase(mark, strings.end());
 }
@@ -224,7 +224,7 @@ int run_command(const std::string& description, const std::function<void(Verb)>&
   manual->callback([&] { write_manual(app, folder); });
   if (!strings.empty()) refuse_unknown_verb(app, strings.front());
   keep_marked_rest(app, strings);
-  std::reverse(strings.begin(), strings.end());  // CLI11 expects the reverse order
+  std::ranges::reverse(strings);  // CLI11 expects the reverse order
   try {
     app.parse(strings);
   } catch (const CLI::ParseError& error) {

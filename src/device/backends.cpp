@@ -74,7 +74,7 @@ const KernelSource& source_for_device(const Kernel& kernel, std::string_view bac
 
 Language language_on_device(const KernelSource& source, std::string_view backend) {
   const device::Backend& kind = device::backend_named(backend);
-  const bool taken = std::find(kind.takes.begin(), kind.takes.end(), source.language) != kind.takes.end();
+  const bool taken = std::ranges::find(kind.takes, source.language) != kind.takes.end();
   return taken ? kind.languages.front() : source.language;
 }
 

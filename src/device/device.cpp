@@ -66,13 +66,13 @@ DeviceInfo resolve_any(const Problem* problem) {
   for (const Kernel& kernel : problem->kernels) {
     for (const auto& source : kernel.sources) {
       const std::string language = to_string(source.language);
-      if (std::find(languages.begin(), languages.end(), language) == languages.end()) languages.push_back(language);
+      if (std::ranges::find(languages, language) == languages.end()) languages.push_back(language);
     }
   }
   if (languages.empty())
     throw UserError(
-        fmt::format("the problem \"{}\" has no kernel source: set one (source in its file, set_source() in "
-                    "Python); a function of your own is tuned by ergotune.tune_callable",
+        fmt::format("the problem \"{}\" has no kernel source: set one (source in its file, set_source() in Python); a "
+                    "function of your own is tuned by ergotune.tune_callable",
                     problem->name));
   fail(fmt::format("no device here compiles a source of problem \"{}\" (it has {})", problem->name,
                    fmt::join(languages, ", ")),

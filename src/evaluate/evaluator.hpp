@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <string>
 #include <vector>
@@ -93,6 +94,30 @@ class Evaluator {
   virtual void cancel() {}
   /// Must be called before the first submit(). Evaluators that run nothing ignore it; wrappers pass it on.
   virtual void set_journal(RunJournal*) {}
+};
+
+/// Answers one request after the other, inside wait().
+class QueuedEvaluator : public Evaluator {
+ public:
+  void submit(EvaluationRequest request) override { queue_.push_back(std::move(request)); }
+  std::size_t pending() const override { return queue_.size(); }
+  void cancel() override { queue_.clear(); }
+  std::optional<EvaluationResult> wait(double) override {
+    if (queue_.empty()) return std::nullopt;
+    const EvaluationRequest request = std::move(queue_.front());
+    queue_.pop_front();
+    EvaluationResult result = answer(request);
+    result.id = request.id;
+    result.index = request.index;
+    return result;
+  }
+
+ protected:
+  /// The result but for its id and index.
+  virtual EvaluationResult answer(const EvaluationRequest& request) = 0;
+
+ private:
+  std::deque<EvaluationRequest> queue_;
 };
 
 }  // namespace ergotune

@@ -111,7 +111,7 @@ void CompileCache::prune() const {
     entries.push_back(std::move(found));
   }
   if (total <= limit_) return;
-  std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) { return a.used < b.used; });
+  std::ranges::sort(entries, [](const Entry& a, const Entry& b) { return a.used < b.used; });
   const std::uint64_t wanted = limit_ - limit_ / 10;
   for (const Entry& entry : entries) {
     if (total <= wanted) break;
@@ -127,8 +127,7 @@ std::uint64_t CompileCache::limit_from_environment() {
   double number = -1;
   const char* const end = std::from_chars(text.data(), text.data() + text.size(), number).ptr;
   std::string unit(end, text.data() + text.size());
-  std::transform(unit.begin(), unit.end(), unit.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+  std::ranges::transform(unit, unit.begin(), [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
   if (unit.ends_with("IB")) unit.resize(unit.size() - 2);
   if (unit.ends_with("B")) unit.resize(unit.size() - 1);
   const std::size_t place = std::string_view("KMGT").find(unit);  // 0 without a unit, too

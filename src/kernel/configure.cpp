@@ -84,7 +84,7 @@ std::vector<std::size_t> code_parameters(const Problem& problem, const Kernel& k
   std::vector<std::size_t> positions;
   for (std::size_t i = 0; i < problem.parameters.size(); ++i) {
     const Parameter& parameter = problem.parameters[i];
-    const bool in_template = std::find(named.begin(), named.end(), parameter.name) != named.end();
+    const bool in_template = std::ranges::find(named, parameter.name) != named.end();
     if (!macro_name(kernel, parameter).empty() || in_template) positions.push_back(i);
   }
   return positions;
@@ -111,8 +111,8 @@ CompileJob make_compile_job(const Problem& problem, const Kernel& kernel, const 
   job.source_name = source.file.empty() ? "kernel" : source.file.filename().string();
   for (const auto& folder : include_folders_of(source)) job.include_folders.push_back(folder.string());
   const auto is_parameter = [&](const std::string& name) {
-    return std::any_of(problem.parameters.begin(), problem.parameters.end(),
-                       [&](const Parameter& p) { return p.name == name || macro_name(kernel, p) == name; });
+    return std::ranges::any_of(problem.parameters,
+                               [&](const Parameter& p) { return p.name == name || macro_name(kernel, p) == name; });
   };
   for (std::size_t i = 0; i < std::min(problem.parameters.size(), configuration.size()); ++i) {
     const std::string_view macro = macro_name(kernel, problem.parameters[i]);

@@ -120,7 +120,7 @@ std::vector<Token> tokens_of(std::string_view text, std::set<std::string, std::l
 
 template <std::size_t N>
 bool one_of(std::string_view text, const std::array<std::string_view, N>& list) {
-  return std::find(list.begin(), list.end(), text) != list.end();
+  return std::ranges::find(list, text) != list.end();
 }
 
 /// True for words after which a name is not a declaration.
@@ -159,7 +159,7 @@ std::vector<MacroClash> macro_clashes(const KernelSource& source, const std::vec
   std::vector<MacroClash> clashes;
   const auto declare = [&](const Token& token) {
     const std::string name(token.text);
-    if (known.contains(name) || std::find(macros.begin(), macros.end(), name) == macros.end()) return;
+    if (known.contains(name) || std::ranges::find(macros, name) == macros.end()) return;
     if (!met.insert(name).second) return;
     clashes.push_back({name, {source.file.empty() ? "kernel" : source.file.string(), token.line, token.column}});
   };
@@ -216,8 +216,7 @@ std::vector<std::string> macro_clash_notes(const Problem& problem, const Kernel&
     for (const MacroClash& clash : macro_clashes(*source, macros)) {
       const auto constant = constants.find(clash.name);
       notes.push_back(fmt::format(
-          "{}: \"{}\" is declared here, but it is also {} of the problem, which reaches the kernel as a "
-          "macro{}: "
+          "{}: \"{}\" is declared here, but it is also {} of the problem, which reaches the kernel as a macro{}: "
           "rename one of them",
           clash.place.to_string(), clash.name, constant != constants.end() ? "a constant" : "a parameter",
           constant != constants.end() ? fmt::format(" ({})", constant->second.to_string()) : std::string()));

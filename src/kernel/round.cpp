@@ -176,14 +176,13 @@ class IterationWalk {
     const std::string names = step.order.text().empty() ? std::string() : step.order.render(plain_.front().scope());
     for (std::string name : split(names)) {
       std::erase(name, ' ');
-      const auto found =
-          std::find_if(step.steps.begin(), step.steps.end(), [&](const Step& branch) { return branch.name == name; });
+      const auto found = std::ranges::find_if(step.steps, [&](const Step& branch) { return branch.name == name; });
       if (found == step.steps.end())
         throw UserError(fmt::format("\"order\" names \"{}\", which is not a branch of the step", name), step.place);
       order.push_back(static_cast<std::size_t>(found - step.steps.begin()));
     }
     for (std::size_t b = 0; b < step.steps.size(); ++b)
-      if (std::find(order.begin(), order.end(), b) == order.end()) order.push_back(b);
+      if (std::ranges::find(order, b) == order.end()) order.push_back(b);
     return order;
   }
 
@@ -247,7 +246,7 @@ std::set<std::string> loop_variables(const Problem& problem) {
 std::vector<std::size_t> first_order(const Problem& problem) {
   std::vector<std::size_t> order;
   const auto add = [&](std::size_t kernel) {
-    if (std::find(order.begin(), order.end(), kernel) == order.end()) order.push_back(kernel);
+    if (std::ranges::find(order, kernel) == order.end()) order.push_back(kernel);
   };
   for_each_step(problem.steps, [&](const Step& step) {
     if (step.kind == Kind::launch) add(step.kernel);
@@ -273,8 +272,7 @@ std::vector<std::string> race_notes(const Problem& problem) {
         for (const std::size_t one : kernels_in(step.steps[i])) {
           for (const std::size_t other : kernels_in(step.steps[j])) {
             std::string note = race_between(problem.kernels[one], problem.kernels[other]);
-            if (!note.empty() && std::find(notes.begin(), notes.end(), note) == notes.end())
-              notes.push_back(std::move(note));
+            if (!note.empty() && std::ranges::find(notes, note) == notes.end()) notes.push_back(std::move(note));
           }
         }
       }

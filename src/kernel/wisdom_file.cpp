@@ -88,7 +88,7 @@ std::vector<std::filesystem::path> wisdom_files(const std::filesystem::path& fol
                     {folder_or_file.string(), 0, 0});
   for (const auto& entry : entries)
     if (entry.path().extension() == ".wisdom" && entry.is_regular_file(error)) files.push_back(entry.path());
-  std::sort(files.begin(), files.end());
+  std::ranges::sort(files);
   return files;
 }
 
@@ -121,8 +121,7 @@ std::size_t add_to_wisdom(const std::filesystem::path& folder, const std::string
   if (!ours && text.find("\"tunable_parameters\"") != std::string::npos)
     throw UserError(
         "this is Kernel Launcher's wisdom, which it would not read any more with records of ours in it; name another "
-        "folder, "
-        "and `ergotune wisdom merge` brings both together",
+        "folder, and `ergotune wisdom merge` brings both together",
         {file.string(), 0, 0});
   if (!ours) text += header;  // a new file, or one with a damaged header
   std::set<std::string> lines;

@@ -21,12 +21,11 @@ namespace {
 
 bool is_identifier(std::string_view text) {
   return !text.empty() && !std::isdigit(static_cast<unsigned char>(text.front())) &&
-         std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isalnum(c) || c == '_'; });
+         std::ranges::all_of(text, [](unsigned char c) { return std::isalnum(c) || c == '_'; });
 }
 
 std::string lower(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::ranges::transform(text, text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return text;
 }
 
@@ -167,16 +166,15 @@ std::vector<std::string> size_names(const Problem& problem, const Kernel& kernel
     // names
     std::vector<std::pair<std::size_t, std::string>> found;
     for (const std::string& name : expression.names()) found.emplace_back(expression.to_string().find(name), name);
-    std::sort(found.begin(), found.end());
+    std::ranges::sort(found);
     for (const auto& [at, name] : found) {
       const auto constant = problem.constants.find(name);
       if (constant == problem.constants.end() || !constant->second.is_integer() || name.find('.') != std::string::npos)
         continue;
-      if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+      if (std::ranges::find(names, name) == names.end()) names.push_back(name);
     }
   };
-  for (const auto& dimension : {kernel.launch.grid, kernel.launch.global})
-    std::for_each(dimension.begin(), dimension.end(), add);
+  for (const auto& dimension : {kernel.launch.grid, kernel.launch.global}) std::ranges::for_each(dimension, add);
   const auto& arguments = arguments_of(problem, kernel);
   for (const Argument& argument : arguments)
     if (argument.kind == Argument::Kind::buffer) add(argument.count);
@@ -211,7 +209,7 @@ std::map<std::size_t, std::string> bound_constants(const Problem& problem, const
 
 std::string source_backend(const Kernel& kernel, const std::string& backend) {
   const auto& all = device::backends();
-  if (std::any_of(all.begin(), all.end(), [&](const auto& each) { return each.name == backend; }))
+  if (std::ranges::any_of(all, [&](const auto& each) { return each.name == backend; }))
     return has_source_for(kernel, backend) ? backend : std::string();
   for (const auto& each : all)
     if (has_source_for(kernel, each.name)) return std::string(each.name);
@@ -228,7 +226,7 @@ std::set<std::string, std::less<>> launch_names(const Problem& problem, const Ke
     names.insert(expression.names().begin(), expression.names().end());
   };
   for (const auto& sizes : {kernel.launch.grid, kernel.launch.global, kernel.launch.block})
-    std::for_each(sizes.begin(), sizes.end(), add);
+    std::ranges::for_each(sizes, add);
   add(kernel.launch.shared_memory_bytes);
   for (const Argument& argument : arguments_of(problem, kernel)) {
     if (argument.kind == Argument::Kind::local_memory) add(argument.count);
@@ -275,14 +273,14 @@ Configuration wisdom_configuration(const Problem& problem, const Constants& cons
     if (found == record.configuration.end()) continue;
     ++known;
     const auto& allowed = parameter.values;
-    if (!allowed.empty() && std::find(allowed.begin(), allowed.end(), found->second) == allowed.end())
+    if (!allowed.empty() && std::ranges::find(allowed, found->second) == allowed.end())
       throw UserError(fmt::format("{} has no value {}", parameter.name, found->second.to_literal()));
     values[i] = found->second;
   }
   if (known < record.configuration.size()) {
     for (const auto& [name, value] : record.configuration) {
       const auto is_it = [&wanted = name](const Parameter& parameter) { return parameter.name == wanted; };
-      if (std::none_of(problem.parameters.begin(), problem.parameters.end(), is_it))
+      if (std::ranges::none_of(problem.parameters, is_it))
         throw UserError(fmt::format("there is no parameter \"{}\"", name));
     }
   }

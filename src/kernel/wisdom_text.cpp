@@ -293,7 +293,7 @@ WisdomRecord KernelLauncherHeader::record(const Json& json) const {
 
 std::string to_kernel_launcher(const Wisdom& wisdom, std::vector<std::string>& notes) {
   const auto usable = [](const WisdomRecord& r) { return r.score && !r.maximise; };
-  const auto first = std::find_if(wisdom.records.begin(), wisdom.records.end(), usable);
+  const auto first = std::ranges::find_if(wisdom.records, usable);
   if (first == wisdom.records.end()) {
     notes.push_back(fmt::format(
         "{}: Kernel Launcher knows objectives that are better when lower, and no record has one", wisdom.kernel));
@@ -304,9 +304,8 @@ std::string to_kernel_launcher(const Wisdom& wisdom, std::vector<std::string>& n
   std::map<std::pair<std::string, std::vector<std::int64_t>>, std::vector<const WisdomRecord*>> groups;
   std::size_t left_out = 0;
   for (const WisdomRecord& record : wisdom.records) {
-    const bool same =
-        record.configuration.size() == names.size() &&
-        std::all_of(names.begin(), names.end(), [&](const auto& name) { return record.configuration.contains(name); });
+    const bool same = record.configuration.size() == names.size() &&
+                      std::ranges::all_of(names, [&](const auto& name) { return record.configuration.contains(name); });
     if (!usable(record) || record.objective != first->objective || !same || record.problem_size.size() > 3) {
       ++left_out;
       continue;
@@ -322,8 +321,7 @@ std::string to_kernel_launcher(const Wisdom& wisdom, std::vector<std::string>& n
           .dump(-1, ' ', false, Json::error_handler_t::replace) +
       "\n";
   for (auto& [where, records] : groups) {
-    std::stable_sort(records.begin(), records.end(),
-                     [](const auto* a, const auto* b) { return *a->score < *b->score; });
+    std::ranges::stable_sort(records, [](const auto* a, const auto* b) { return *a->score < *b->score; });
     if (records.size() > kMostPerSize) records.resize(kMostPerSize);
     for (const WisdomRecord* record : records) {
       Json values = Json::array();

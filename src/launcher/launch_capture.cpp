@@ -141,8 +141,8 @@ CaptureSettings CaptureSettings::from_environment() {
 }
 
 bool CaptureSettings::means(const std::string& kernel) const {
-  return std::any_of(names.begin(), names.end(),
-                     [&](const std::string& name) { return ::fnmatch(name.c_str(), kernel.c_str(), 0) == 0; });
+  return std::ranges::any_of(names,
+                             [&](const std::string& name) { return ::fnmatch(name.c_str(), kernel.c_str(), 0) == 0; });
 }
 
 void write_launch(const CapturedLaunch& launch, const std::filesystem::path& folder) {

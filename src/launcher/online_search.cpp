@@ -110,7 +110,7 @@ bool OnlineSearch::faster(ConfigurationIndex one, ConfigurationIndex other) cons
   if (a == times_.end() || b == times_.end() || std::min(a->second.size(), b->second.size()) < kLaunches) return false;
   int reversed = 0;
   for (const double x : a->second)
-    reversed += static_cast<int>(std::count_if(b->second.begin(), b->second.end(), [&](double y) { return y <= x; }));
+    reversed += static_cast<int>(std::ranges::count_if(b->second, [&](double y) { return y <= x; }));
   return reversed <= kMostReversed;
 }
 

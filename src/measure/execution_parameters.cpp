@@ -4,8 +4,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
+#include <initializer_list>
 #include <set>
+#include <string>
 
 #include "ergotune/error.hpp"
 #include "ergotune/problem.hpp"
@@ -101,10 +104,11 @@ Parameter make_execution_parameter(const ExecutionParameterSpec& spec, const Con
   switch (spec.choice) {
     case Choice::all:
       if (range.values.empty())
-        throw UserError(fmt::format("{} can be {} on this device: give a number of values or a range with a step "
-                                    "instead of \"all\"",
-                                    name, describe(range, unit)),
-                        spec.place);
+        throw UserError(
+            fmt::format(
+                "{} can be {} on this device: give a number of values or a range with a step instead of \"all\"", name,
+                describe(range, unit)),
+            spec.place);
       values = range.values;
       break;
     case Choice::equidistant:
@@ -125,11 +129,10 @@ Parameter make_execution_parameter(const ExecutionParameterSpec& spec, const Con
       break;
     case Choice::model:
       if (suggested.empty())
-        throw UserError(
-            fmt::format("{}: \"model\" suggests core clocks only, and there is none for this device; give \"all\", "
-                        "a number, a range or a list",
-                        name),
-            spec.place);
+        throw UserError(fmt::format("{}: \"model\" suggests core clocks only, and there is none for this device; give "
+                                    "\"all\", a number, a range or a list",
+                                    name),
+                        spec.place);
       for (const double value : suggested) values.push_back(snapped(range, value));
       break;
   }
@@ -155,10 +158,10 @@ std::vector<Parameter> make_execution_parameters(const std::vector<ExecutionPara
     if (!quantity) throw UserError("an execution parameter must be a clock or a power limit", spec.place);
     const auto range = control.range(*quantity);
     if (!range.supported)
-      throw UserError(fmt::format("{} cannot be set through the control {}; leave it out, or name another control "
-                                  "with --control",
-                                  to_string(*quantity), control.id()),
-                      spec.place);
+      throw UserError(
+          fmt::format("{} cannot be set through the control {}; leave it out, or name another control with --control",
+                      to_string(*quantity), control.id()),
+          spec.place);
     const auto values = suggested.find(spec.kind);
     parameters.push_back(
         make_execution_parameter(spec, range, values == suggested.end() ? std::vector<double>{} : values->second));
@@ -182,6 +185,33 @@ ControlSetting setting_of(const std::vector<Parameter>& parameters, const Config
       setting[*quantity] = unit * configuration[i].as_real();
     }
   return setting;
+}
+
+namespace {
+
+bool holds_any(const std::string& text, std::initializer_list<const char*> strings) {
+  return std::ranges::any_of(strings, [&](const char* word) { return text.find(word) != std::string::npos; });
+}
+
+}  // namespace
+
+ParameterKind execution_kind(const Parameter& parameter) {
+  if (parameter.kind != ParameterKind::code) return parameter.kind;
+  const bool numbers =
+      !parameter.values.empty() && std::ranges::all_of(parameter.values, [](const Value& v) { return v.is_number(); });
+  if (!numbers) return ParameterKind::code;
+  std::string name = parameter.name;
+  std::ranges::transform(name, name.begin(), [](unsigned char c) { return std::tolower(c); });
+  if (holds_any(name, {"pwr_limit", "power_limit", "power_cap", "powerlimit"})) return ParameterKind::power_limit_w;
+  if (holds_any(name, {"mem_clock", "memory_clock", "mem_freq", "memory_freq", "mclk"})) {
+    return ParameterKind::memory_clock_mhz;
+  }
+  if (holds_any(name, {"gr_clock", "core_clock", "sm_clock", "gpu_clock", "graphics_clock", "core_freq", "gr_freq",
+                       "gpu_freq", "sclk"}) ||
+      name == "clock" || name == "clock_mhz" || name == "frequency" || name == "freq") {
+    return ParameterKind::core_clock_mhz;
+  }
+  return ParameterKind::code;
 }
 
 }  // namespace ergotune

@@ -34,4 +34,8 @@ void resolve_execution_parameters(Problem& problem, Control& control,
 /// Returns the control settings of a configuration; `parameters` are those of the space, in order.
 ControlSetting setting_of(const std::vector<Parameter>& parameters, const Configuration& configuration);
 
+/// The kind of a parameter: its own; for problems and recordings of other tools, the kind that its name indicates
+/// (nvml_gr_clock, nvml_mem_clock, nvml_pwr_limit, tegra_gr_clock ...) if all its values are numbers.
+ParameterKind execution_kind(const Parameter& parameter);
+
 }  // namespace ergotune

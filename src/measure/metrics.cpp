@@ -144,7 +144,7 @@ std::vector<Measurement> measured_ones(const std::vector<Measurement>& rounds) {
 }
 
 void add_once(std::vector<std::string>& list, const std::string& text) {
-  if (std::find(list.begin(), list.end(), text) == list.end()) list.push_back(text);
+  if (std::ranges::find(list, text) == list.end()) list.push_back(text);
 }
 
 }  // namespace

@@ -348,7 +348,7 @@ Runner::~Runner() = default;
 void Runner::add_observer(std::shared_ptr<Observer> observer) { state_->add(std::move(observer)); }
 bool Runner::observes(const std::string& name) const {
   const auto& names = state_->observer_names;
-  return std::find(names.begin(), names.end(), name) != names.end();
+  return std::ranges::find(names, name) != names.end();
 }
 const std::vector<std::string>& Runner::notes() const { return state_->notes; }
 void Runner::set_verifier(Verifier verifier) { state_->outputs.set_verifier(std::move(verifier)); }

@@ -34,8 +34,7 @@ double PowerCurve::throttle_clock() const {
 double PowerCurve::optimal_clock(double low_mhz, double high_mhz) const {
   const double top = std::clamp(throttle_clock(), low_mhz, high_mhz);
   if (voltage_slope_per_mhz <= 0 || dynamic_w_per_mhz <= 0) return idle_w > 0 ? top : low_mhz;
-  // d/df (P/f) = (2 a b v f^2 - P_idle) / f^2 above the ridge, growing with f; below the ridge it is
-  // negative.
+  // d/df (P/f) = (2 a b v f^2 - P_idle) / f^2 above the ridge, growing with f; below the ridge it is negative.
   const auto slope = [&](double f) {
     return 2 * dynamic_w_per_mhz * voltage_slope_per_mhz * voltage(f) * f * f - idle_w;
   };
@@ -107,7 +106,7 @@ std::optional<double> next_clock(const PowerModel& model, std::span<const PowerS
 
 std::vector<double> spaced_clocks(std::span<const double> candidates, std::size_t count) {
   std::vector<double> sorted(candidates.begin(), candidates.end());
-  std::sort(sorted.begin(), sorted.end());
+  std::ranges::sort(sorted);
   sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());
   if (sorted.size() <= count || count < 2) return sorted;
   std::vector<double> out;
@@ -115,8 +114,8 @@ std::vector<double> spaced_clocks(std::span<const double> candidates, std::size_
     // Spaced evenly by clock, not by position: the supported clocks of some GPUs are spaced unevenly.
     const double wanted =
         sorted.front() + (sorted.back() - sorted.front()) * static_cast<double>(i) / static_cast<double>(count - 1);
-    const double nearest = *std::min_element(
-        sorted.begin(), sorted.end(), [&](double a, double b) { return std::abs(a - wanted) < std::abs(b - wanted); });
+    const double nearest = *std::ranges::min_element(
+        sorted, [&](double a, double b) { return std::abs(a - wanted) < std::abs(b - wanted); });
     if (out.empty() || nearest > out.back()) out.push_back(nearest);
   }
   return out;

@@ -29,13 +29,13 @@ bool varies_beside(std::span<const double> power, std::span<const double> temper
 
 PowerFit::PowerFit(std::span<const PowerSample> samples) {
   const auto all = [&](auto member) {
-    return std::all_of(samples.begin(), samples.end(), [&](const PowerSample& s) { return (s.*member).has_value(); });
+    return std::ranges::all_of(samples, [&](const PowerSample& s) { return (s.*member).has_value(); });
   };
   const bool volts = !samples.empty() && all(&PowerSample::voltage_v);
   const bool memory = !samples.empty() && all(&PowerSample::memory_clock_mhz);
   const bool temperature = !samples.empty() && all(&PowerSample::temperature_c);
-  errors_known_ = !samples.empty() &&
-                  std::all_of(samples.begin(), samples.end(), [](const PowerSample& s) { return s.power_error_w > 0; });
+  errors_known_ =
+      !samples.empty() && std::ranges::all_of(samples, [](const PowerSample& s) { return s.power_error_w > 0; });
   clock_scale_ = power_scale_ = 1e-300;
   for (const PowerSample& s : samples) {
     clock_scale_ = std::max(clock_scale_, s.clock_mhz);
@@ -52,7 +52,7 @@ PowerFit::PowerFit(std::span<const PowerSample> samples) {
     if (temperature) temperature_.push_back(*s.temperature_c);
   }
   if (volts) {
-    volts_scale_ = *std::min_element(volts_.begin(), volts_.end());
+    volts_scale_ = *std::ranges::min_element(volts_);
     for (double& v : volts_) v /= volts_scale_;
   }
   memory_varies_ = varies(memory_);
@@ -219,9 +219,8 @@ std::vector<Parameters> PowerFit::spread_starts(const Terms& terms, const FixedP
 
 double PowerFit::cost_with_optimum(const Terms& terms, double optimum, double low, double high,
                                    const FitEnd& best) const {
-  // The optimum replaces the idle power as a parameter: above the ridge P_idle = 2 a b f^2 v(f) at the
-  // optimum f (d/df P/f = 0); with the optimum at the ridge P_idle is at most that, and at the top of the
-  // range at least that.
+  // The optimum replaces the idle power as a parameter: above the ridge P_idle = 2 a b f^2 v(f) at the optimum f (d/df
+  // P/f = 0); with the optimum at the ridge P_idle is at most that, and at the top of the range at least that.
   const auto solve = [&](bool ridge_at_optimum, double factor_low, double factor_high) {
     Terms inner = terms;
     LeastSquaresProblem problem;

@@ -11,7 +11,7 @@
 
 #include "base/text.hpp"
 #include "ergotune/error.hpp"
-#include "model/execution_kind.hpp"
+#include "measure/execution_parameters.hpp"
 
 namespace ergotune {
 namespace {
@@ -40,7 +40,7 @@ std::optional<PowerSampling> read_csv(const std::filesystem::path& file) {
   int number = 0;
   std::vector<std::string> header;
   PowerSampling out;
-  const auto column = [&](const char* name) { return std::find(header.begin(), header.end(), name) - header.begin(); };
+  const auto column = [&](const char* name) { return std::ranges::find(header, name) - header.begin(); };
   while (std::getline(stream, line)) {
     ++number;
     if (line.empty() || line == "\r" || line[0] == '#') continue;
@@ -186,7 +186,7 @@ PowerSampling samples_of(const Recording& recording) {
   const RecordedPower recorded(recording);
   const auto loads = loads_of(recording, recorded);
   if (loads.empty()) throw UserError("no configuration has both a clock and a power", {recording.file.string(), 0, 0});
-  const Load& fullest = std::max_element(loads.begin(), loads.end(), [](const auto& a, const auto& b) {
+  const Load& fullest = std::ranges::max_element(loads, [](const auto& a, const auto& b) {
                           return std::pair(a.second.clocks.size(), a.second.most_power) <
                                  std::pair(b.second.clocks.size(), b.second.most_power);
                         })->second;

@@ -40,7 +40,7 @@ std::filesystem::path tegra_devfreq(const Sysfs& sysfs) {
   for (const auto& entry : sysfs.list(kDevfreq)) {
     const auto folder = std::filesystem::path(kDevfreq) / entry;
     const std::string name = device_tree_text(sysfs, folder / "device/of_node/name");
-    if (std::find(names.begin(), names.end(), name) != names.end()) return folder;
+    if (std::ranges::find(names, name) != names.end()) return folder;
     // On Thor, JetPack 7 uses a different name.
     if (entry.find("gpu-gpc-0") != std::string::npos) return folder;
   }

@@ -31,7 +31,6 @@ SourcePlace place_in(const Expression& expression, std::string_view name);
 void check(const Expression& expression, const Names& names, const std::string& what);
 void check(const Template& text, const Names& names, const std::string& what);
 
-// checks_workload.cpp
 /// Returns `names` (constants and parameters) and the names that only the kernel's own expressions may use: its
 /// parameters without the kernel's name, and the variables of loops around it.
 Names names_inside(const Problem& problem, std::size_t kernel, const Names& names);

@@ -14,11 +14,10 @@ std::vector<std::string> code_names_in(const Problem& problem, const Restriction
   for (const std::string& name : restriction.expression.names()) {
     const QuantityInfo* info = quantity_info(name);
     if (!info || info->producer != Producer::compiler || problem.constants.contains(name)) continue;
-    const bool parameter = std::any_of(problem.parameters.begin(), problem.parameters.end(),
-                                       [&, wanted = name](const Parameter& p) { return p.name == wanted; });
-    const bool of_a_device =
-        std::any_of(problem.constants_by_device.begin(), problem.constants_by_device.end(),
-                    [&, wanted = name](const auto& device) { return device.second.contains(wanted); });
+    const bool parameter =
+        std::ranges::any_of(problem.parameters, [&, wanted = name](const Parameter& p) { return p.name == wanted; });
+    const bool of_a_device = std::ranges::any_of(
+        problem.constants_by_device, [&, wanted = name](const auto& device) { return device.second.contains(wanted); });
     if (!parameter && !of_a_device) names.push_back(name);
   }
   return names;
@@ -27,15 +26,14 @@ std::vector<std::string> code_names_in(const Problem& problem, const Restriction
 bool names_instructions(const Problem& problem) {
   constexpr std::string_view kSign = "static_";
   const auto has = [&](const std::string& text) { return text.find(kSign) != text.npos; };
-  const auto any = [&](const std::vector<std::string>& names) { return std::any_of(names.begin(), names.end(), has); };
+  const auto any = [&](const std::vector<std::string>& names) { return std::ranges::any_of(names, has); };
   return has(problem.objective.text) ||
-         std::any_of(problem.restrictions.begin(), problem.restrictions.end(),
-                     [&](const Restriction& restriction) { return any(code_names_in(problem, restriction)); }) ||
-         std::any_of(problem.metrics.begin(), problem.metrics.end(),
-                     [&](const Metric& metric) { return any(metric.expression.names()); }) ||
-         std::any_of(problem.plans.begin(), problem.plans.end(), [&](const PlanSpec& plan) {
-           return std::any_of(plan.stages.begin(), plan.stages.end(),
-                              [&](const PlanStageSpec& stage) { return has(stage.objective); });
+         std::ranges::any_of(
+             problem.restrictions,
+             [&](const Restriction& restriction) { return any(code_names_in(problem, restriction)); }) ||
+         std::ranges::any_of(problem.metrics, [&](const Metric& metric) { return any(metric.expression.names()); }) ||
+         std::ranges::any_of(problem.plans, [&](const PlanSpec& plan) {
+           return std::ranges::any_of(plan.stages, [&](const PlanStageSpec& stage) { return has(stage.objective); });
          });
 }
 

@@ -35,8 +35,7 @@ std::string describe_other_file(std::string_view text, const std::filesystem::pa
     return fmt::format("this is a source; \"ergotune init {}\" writes a first problem file for it", file.string());
   if (text.starts_with("SQLite format 3"))
     return "this is a store of results; \"ergotune show\" and \"ergotune report\" read it, and to go on tuning name "
-           "the "
-           "problem file";
+           "the problem file";
   if (text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff"))
     return "this is UTF-16; save the problem file as UTF-8";
   if (text.starts_with("\x1f\x8b")) return "this is a compressed file; unpack it (gzip -d)";

@@ -82,8 +82,7 @@ Attributes Problem::all_attributes() const {
 }
 
 const KernelSource* Kernel::source_for(Language language) const {
-  const auto found =
-      std::find_if(sources.begin(), sources.end(), [&](const KernelSource& s) { return s.language == language; });
+  const auto found = std::ranges::find_if(sources, [&](const KernelSource& s) { return s.language == language; });
   return found == sources.end() ? nullptr : &*found;
 }
 

@@ -46,7 +46,7 @@ std::filesystem::path folder_of_problem(const std::filesystem::path& problem_fil
 
 std::string render_without_configuration(const Template& text, const std::filesystem::path& folder) {
   const std::vector<std::string> names = text.names();
-  if (std::any_of(names.begin(), names.end(), [](const std::string& name) { return name != "folder"; })) return {};
+  if (std::ranges::any_of(names, [](const std::string& name) { return name != "folder"; })) return {};
   const Value value(folder.string());
   return text.render([&](std::string_view name) { return name == "folder" ? &value : nullptr; });
 }

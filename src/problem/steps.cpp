@@ -34,7 +34,7 @@ std::vector<Step> steps_of(const Problem& problem) {
 }
 
 bool launches_any(const Step& step) {
-  return step.kind == Step::Kind::launch || std::any_of(step.steps.begin(), step.steps.end(), launches_any);
+  return step.kind == Step::Kind::launch || std::ranges::any_of(step.steps, launches_any);
 }
 
 void flatten(std::vector<Step>& steps) {
@@ -49,9 +49,7 @@ void flatten(std::vector<Step>& steps) {
 
 /// Removes the launches of other kernels. A concurrent step with one remaining branch becomes a group.
 void keep_only(std::vector<Step>& steps, const std::vector<std::size_t>& kernels) {
-  const auto kept = [&](std::size_t kernel) {
-    return std::find(kernels.begin(), kernels.end(), kernel) != kernels.end();
-  };
+  const auto kept = [&](std::size_t kernel) { return std::ranges::find(kernels, kernel) != kernels.end(); };
   std::erase_if(steps, [&](const Step& step) { return step.kind == Step::Kind::launch && !kept(step.kernel); });
   for (Step& step : steps) {
     keep_only(step.steps, kernels);

@@ -121,8 +121,7 @@ std::string note_of_model_edge(const std::optional<ModelEdge>& edge) {
   if (!edge) return {};
   return fmt::format(
       "the best clock, {:.0f} MHz, is at the {} end of what was searched around the optimum of the device's model: "
-      "this kernel's "
-      "optimum may lie beyond; {} = \"all\" looks there",
+      "this kernel's optimum may lie beyond; {} = \"all\" looks there",
       edge->clock, edge->lowest ? "lower" : "upper", edge->parameter);
 }
 
@@ -184,8 +183,8 @@ std::string note_of_disagreement(const PreparedSession& prepared, const RankedRe
                                                                         : "[verification.host_function]",
                         verification.reference->function.text());
   return fmt::format(
-      "no configuration computes what {} does, not even the default: the reference may be wrong, or its "
-      "arguments in another order",
+      "no configuration computes what {} does, not even the default: the reference may be wrong, or its arguments in "
+      "another order",
       name);
 }
 

@@ -58,7 +58,7 @@ void set_constants(Problem& problem, const Constants& size) {
   for (const auto& [device, constants] : problem.constants_by_device)
     for (const auto& [name, value] : constants) known.push_back(name);
   for (const auto& [name, value] : size) {
-    if (std::find(known.begin(), known.end(), name) == known.end())
+    if (std::ranges::find(known, name) == known.end())
       throw UserError(fmt::format("{}: the problem has no such constant{}", name, suggestion(name, known)));
     problem.constants[name] = value;
     for (auto& [device, constants] : problem.constants_by_device) constants.erase(name);
@@ -96,7 +96,7 @@ SizeSweep sweep_sizes(std::vector<SizedProblem> sizes, std::size_t leaves, bool 
     const RankedResults& ranked = sweep.tuned.emplace_back(search(size)).ranked;
     if (ranked.best.empty() || ranked.objective.kind() == Objective::Kind::pareto) return sweep;
     const Constants winner = winner_of(ranked);
-    if (std::find(sweep.configurations.begin(), sweep.configurations.end(), winner) == sweep.configurations.end())
+    if (std::ranges::find(sweep.configurations, winner) == sweep.configurations.end())
       sweep.configurations.push_back(winner);
     if (size.options.interrupted && size.options.interrupted->load()) break;
   }

@@ -78,9 +78,8 @@ std::vector<RestrictionEffect> SearchSpace::explain() const {
   }
   // functions given by a user need not be thread-safe
   const bool functions =
-      std::any_of(all.begin(), all.end(),
-                  [](const auto& restriction) { return static_cast<bool>(restriction.function); }) ||
-      std::any_of(parameters.begin(), parameters.end(), [](const auto& p) { return static_cast<bool>(p.generator); });
+      std::ranges::any_of(all, [](const auto& restriction) { return static_cast<bool>(restriction.function); }) ||
+      std::ranges::any_of(parameters, [](const auto& p) { return static_cast<bool>(p.generator); });
   const unsigned threads = options.threads > 0 ? static_cast<unsigned>(options.threads) : usable_processors();
   run_all(tasks, functions || build_seconds() < 1e-3 ? 1 : threads);
   for (auto& effect : effects) effect.removed_alone = unrestricted - effect.removed_alone;

@@ -147,7 +147,7 @@ void SearchSpace::neighbours(ConfigurationIndex index, Neighbourhood kind, std::
       cursor.step(chain, c, level + 1, own, others);
     }
   }
-  std::sort(out.begin(), out.end());
+  std::ranges::sort(out);
 }
 
 }  // namespace ergotune

@@ -42,7 +42,7 @@ class Spreader {
     ConfigurationIndex index = space_.nearest(point);
     if (!taken_.insert(index).second) {
       space_.neighbours(index, Neighbourhood::strictly_adjacent, neighbours_);
-      if (std::none_of(neighbours_.begin(), neighbours_.end(), [&](auto n) { return !taken_.contains(n); }))
+      if (std::ranges::none_of(neighbours_, [&](auto n) { return !taken_.contains(n); }))
         space_.neighbours(index, Neighbourhood::hamming, neighbours_);
       std::erase_if(neighbours_, [&](auto n) { return taken_.contains(n); });
       if (!neighbours_.empty()) {
@@ -70,8 +70,7 @@ double to_position(double share, std::size_t values) { return share * static_cas
 std::vector<std::uint32_t> first_primes(std::size_t count) {
   std::vector<std::uint32_t> primes;
   for (std::uint32_t n = 2; primes.size() < count; ++n)
-    if (std::none_of(primes.begin(), primes.end(), [n](auto p) { return p * p <= n && n % p == 0; }))
-      primes.push_back(n);
+    if (std::ranges::none_of(primes, [n](auto p) { return p * p <= n && n % p == 0; })) primes.push_back(n);
   return primes;
 }
 

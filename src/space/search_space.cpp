@@ -76,8 +76,8 @@ SearchSpace SearchSpace::build(std::vector<Parameter> parameters, std::vector<Re
   state->built = build_diagrams(std::move(parameters), state->restrictions, options);
   if (state->built.size >= std::uint64_t{1} << 63)
     throw UserError(
-        fmt::format("the search space holds about {:.3g} configurations, more than 2^63 ({} parameters, "
-                    "{} restrictions); restrict it further or give parameters fewer values",
+        fmt::format("the search space holds about {:.3g} configurations, more than 2^63 ({} parameters, {} "
+                    "restrictions); restrict it further or give parameters fewer values",
                     state->built.approximate_size, state->built.parameters.size(), state->restrictions.size()));
   state->finish();
   if (state->size <= options.materialise_limit) state->materialise();
@@ -109,7 +109,7 @@ Rows rows_of(const std::vector<Configuration>& list, const std::vector<Parameter
       row[p] = found->second;
     }
   }
-  std::sort(rows.begin(), rows.end());
+  std::ranges::sort(rows);
   rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
   return rows;
 }

@@ -51,7 +51,7 @@ void add_values_met(ResultSet& results) {
     auto& values = results.parameters[p].values;
     const auto known = static_cast<std::ptrdiff_t>(values.size());
     for (const StoredRow& row : results.rows) {
-      if (std::find(values.begin(), values.end(), row.configuration[p]) == values.end()) {
+      if (std::ranges::find(values, row.configuration[p]) == values.end()) {
         values.push_back(row.configuration[p]);
       }
     }

@@ -25,8 +25,7 @@ Problem problem() {
             "= [1] }\n";
   text +=
       "[workload]\nsteps = [{ concurrent = [{ name = \"both\", steps = [{ kernel = \"a\" }, { swap = [\"x\", \"y\"] }, "
-      "{ kernel = \"b\" "
-      "}] }, \"c\"], order = [\"c\", \"both\"] }, { kernel = \"d\" }]\n";
+      "{ kernel = \"b\" }] }, \"c\"], order = [\"c\", \"both\"] }, { kernel = \"d\" }]\n";
   return parse_problem(text, "p.toml");
 }
 

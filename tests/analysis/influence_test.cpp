@@ -45,7 +45,7 @@ double normal(Random& random) {
 }
 
 const Influence& named(const std::vector<Influence>& list, const std::string& name) {
-  return *std::find_if(list.begin(), list.end(), [&](const Influence& one) { return one.name == name; });
+  return *std::ranges::find_if(list, [&](const Influence& one) { return one.name == name; });
 }
 
 /// Speed varies a little; columns are made from its deviation `s` and that of efficiency `e`, both standard normal.
@@ -91,7 +91,7 @@ TEST(Influence, OfManyThatMeanNothingNoneIsCalledSignificant) {
     });
     const auto list = influences(recording, analyse_tradeoff(recording), {100, seed});
     EXPECT_EQ(list.size(), 31u);
-    runs_with_any += std::any_of(list.begin(), list.end(), [](const Influence& one) {
+    runs_with_any += std::ranges::any_of(list, [](const Influence& one) {
       return std::min({one.speed.p, one.efficiency.p, one.product.p}) < 0.05;
     });
   }
@@ -108,8 +108,7 @@ TEST(Influence, WhatGoesWithSpeedButAgainstEfficiencyMoves) {
   EXPECT_FALSE(named(list, "c1").moves);
   EXPECT_GT(named(list, "c1").product.r, 0.9);
   EXPECT_FALSE(named(list, "c2").moves);
-  EXPECT_TRUE(
-      std::is_sorted(list.begin(), list.end(), [](const auto& a, const auto& b) { return a.speed.r < b.speed.r; }));
+  EXPECT_TRUE(std::ranges::is_sorted(list, [](const auto& a, const auto& b) { return a.speed.r < b.speed.r; }));
   EXPECT_THAT(explain(recording, analyse_tradeoff(recording), list, std::nullopt),
               Contains(HasSubstr("Between the two move: c0")));
 }
@@ -140,8 +139,8 @@ TEST(WeightedSweep, NamesTheBestForEveryWeight) {
         const Recording recording = recording_of(columns);
         const Tradeoff tradeoff = analyse_tradeoff(recording);
         const auto sweep = weighted_sweep(tradeoff);
-        const double t0 = *std::min_element(columns[0].second.begin(), columns[0].second.end());
-        const double e0 = *std::min_element(columns[1].second.begin(), columns[1].second.end());
+        const double t0 = *std::ranges::min_element(columns[0].second);
+        const double e0 = *std::ranges::min_element(columns[1].second);
         RC_ASSERT(sweep.front().from == 0.0);
         RC_ASSERT(sweep.back().to == 1.0);
         for (std::size_t k = 0; k < sweep.size(); ++k) {

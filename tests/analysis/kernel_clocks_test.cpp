@@ -7,7 +7,6 @@
 #include "analysis/kernel_clocks.hpp"
 #include "analysis/size_choice.hpp"
 #include "ergotune/error.hpp"
-#include "ergotune/problem_file.hpp"
 #include "evaluate/recorded/simulated.hpp"
 
 namespace ergotune {

@@ -5,7 +5,6 @@
 
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <future>
 #include <thread>
 
@@ -16,6 +15,7 @@
 #include "base/sysfs.hpp"
 #include "base/text.hpp"
 #include "ergotune/error.hpp"
+#include "temporary_folder.hpp"
 
 namespace ergotune {
 namespace {
@@ -88,16 +88,15 @@ TEST(Processes, AreFoundBelowEveryThreadOfTheirParent) {
 }
 
 TEST(SysfsTrees, ReadAndWriteBelowTheirRoot) {
-  const auto root = std::filesystem::temp_directory_path() / ("ergotune-sysfs-" + std::to_string(getpid()));
-  std::filesystem::create_directories(root / "sys/class/x");
-  std::ofstream(root / "sys/class/x/value") << "42\n";
-  const Sysfs sysfs(root);
+  const TemporaryFolder root;
+  std::filesystem::create_directories(root.path() / "sys/class/x");
+  root.write("sys/class/x/value", "42\n");
+  const Sysfs sysfs(root.path());
   EXPECT_EQ(sysfs.read_integer("/sys/class/x/value"), 42);
   EXPECT_EQ(sysfs.write("/sys/class/x/value", "7"), 0);
   EXPECT_EQ(sysfs.read("/sys/class/x/value"), "7");
   EXPECT_EQ(sysfs.read("/sys/class/y"), std::nullopt);
   EXPECT_NE(sysfs.write("/sys/class/none/value", "7"), 0);
-  std::filesystem::remove_all(root);
 }
 
 TEST(DynamicLibraries, SayWhatIsMissing) {

@@ -3,16 +3,17 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
+#include <algorithm>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 
-#include "base/kernel_source/identifiers.hpp"
 #include "base/kernel_source/signature.hpp"
 #include "base/npy.hpp"
 #include "capture/capture_folder.hpp"
 #include "capture/messages.hpp"
 #include "capture/scalar_type.hpp"
+#include "temporary_folder.hpp"
 
 namespace ergotune::capture {
 namespace {
@@ -87,8 +88,8 @@ TEST(Blocks, SizesDivideTheGlobalSizeAndHoldThePresentOne) {
     std::size_t present = seed % global + 1;
     while (global % present) --present;
     const auto sizes = block_sizes(global, present, 1024);
-    RC_ASSERT(std::is_sorted(sizes.begin(), sizes.end()));
-    RC_ASSERT(std::find(sizes.begin(), sizes.end(), present) != sizes.end());
+    RC_ASSERT(std::ranges::is_sorted(sizes));
+    RC_ASSERT(std::ranges::find(sizes, present) != sizes.end());
     for (const std::size_t size : sizes) RC_ASSERT(global % size == 0 && (size <= 1024 || size == present));
   }));
 }
@@ -155,11 +156,6 @@ TEST(Messages, ComeBackWholeAndAnEmptyOneIsRefused) {
 
 class Folder : public testing::Test {
  protected:
-  Folder() {
-    std::string name = (std::filesystem::temp_directory_path() / "capture-XXXXXX").string();
-    path_ = ::mkdtemp(name.data());
-  }
-  ~Folder() override { std::filesystem::remove_all(path_); }
   std::string text(const std::string& name) const {
     std::ifstream in(path_ / name, std::ios::binary);
     return {std::istreambuf_iterator<char>(in), {}};
@@ -174,7 +170,8 @@ class Folder : public testing::Test {
     argument.constant = constant;
     return argument;
   }
-  std::filesystem::path path_;
+  const TemporaryFolder temporary_;
+  const std::filesystem::path path_ = temporary_.path();
 };
 
 TEST_F(Folder, WhatChangedIsAnOutputAndWhatIsConstantAnInput) {
@@ -267,8 +264,7 @@ TEST_F(Folder, AValueWithoutANumberIsItsBytes) {
 TEST(Signatures, OfTheSourceAndOfMangledNames) {
   const auto in_source = kernel_source::parameters_in_source(
       "void call() { f(1, 2); }\ntemplate <int N> __global__ void\nf(const float* __restrict__ x, float *const y, "
-      "const unsigned int n, "
-      "struct grid g, int z[]) { y[0] = x[0]; }",
+      "const unsigned int n, struct grid g, int z[]) { y[0] = x[0]; }",
       "f");
   ASSERT_TRUE(in_source);
   ASSERT_EQ(in_source->size(), 5u);

@@ -7,6 +7,7 @@
 #include <rapidcheck.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -18,6 +19,7 @@
 #include "ergotune/error.hpp"
 #include "ergotune/random.hpp"
 #include "evaluate/scripted_workers.hpp"
+#include "temporary_folder.hpp"
 
 namespace ergotune {
 namespace {
@@ -230,9 +232,8 @@ TEST_F(ClusterTest, ALostNodeGivesItsWorkBackOnceAndTheSecondLossMarksIt) {
 }
 
 TEST_F(ClusterTest, NodesComeWhileTheSessionRuns) {
-  const std::filesystem::path file =
-      std::filesystem::path(::testing::TempDir()) / ("nodes-" + std::to_string(::getpid()));
-  std::ofstream(file) << "# none yet\n";
+  const TemporaryFolder folder;
+  const auto file = folder.write("nodes", "# none yet\n");
   options.commands_file = file;
   node("n1");
   start(1);
@@ -242,7 +243,6 @@ TEST_F(ClusterTest, NodesComeWhileTheSessionRuns) {
   EXPECT_THAT(all_reported(), HasSubstr("printf"));
   ask(1);
   collect(1);
-  std::filesystem::remove(file);
 }
 
 TEST_F(ClusterTest, OfAnotherKindIsRefusedAndSaysWhy) {
@@ -254,8 +254,8 @@ TEST_F(ClusterTest, OfAnotherKindIsRefusedAndSaysWhy) {
 }
 
 TEST_F(ClusterTest, InputsTravelInPiecesByTheirHash) {
-  const std::filesystem::path folder =
-      std::filesystem::path(::testing::TempDir()) / ("inputs-" + std::to_string(::getpid()));
+  const TemporaryFolder temporary;
+  const std::filesystem::path folder = temporary.path();
   std::filesystem::create_directories(folder / "kernels");
   std::string data(3 * agents::kPiece + 17, 'x');
   for (std::size_t i = 0; i < data.size(); ++i) data[i] = static_cast<char>(i * 31);
@@ -295,24 +295,23 @@ text = '#include "../shared.h"'
   EXPECT_THROW(there.take(wrong), UserError);
   std::vector<agents::InputFile> outside{{"../../etc/x", inputs.list().front().hash, 1}};
   EXPECT_THROW(there.settle(on_node, outside), FormatError);
-  std::filesystem::remove_all(folder);
 }
 
 TEST(InputFolder, BeginsAnInputAfreshThatAnAgentBeforeLeftHalf) {
-  const std::filesystem::path folder =
-      std::filesystem::path(::testing::TempDir()) / ("half-" + std::to_string(::getpid()));
+  const TemporaryFolder temporary;
+  const std::filesystem::path folder = temporary.path();
   const std::string data = "what an input holds", hash = content_hash(data);
   InputFolder(folder).take({hash, data.substr(0, 7), false});  // lost in the middle
   InputFolder again(folder);
   again.take({hash, data.substr(0, 11), false});
   again.take({hash, data.substr(11), true});
   EXPECT_THAT(again.missing({{"files/" + hash, hash, data.size()}}), SizeIs(0));
-  std::filesystem::remove_all(folder);
 }
 
 TEST(InputFolder, ForgetsWhatNobodyUsedForAMonth) {
   namespace fs = std::filesystem;
-  const fs::path folder = fs::path(::testing::TempDir()) / ("old-" + std::to_string(::getpid()));
+  const TemporaryFolder temporary;
+  const fs::path folder = temporary.path();
   const std::string text = "#define A 1\n", hash = content_hash(text);
   const auto age = [&](const fs::path& path) {
     fs::last_write_time(folder / path, fs::file_time_type::clock::now() - std::chrono::hours(24 * 31));
@@ -331,7 +330,6 @@ TEST(InputFolder, ForgetsWhatNobodyUsedForAMonth) {
   EXPECT_TRUE(fs::exists(folder / "trees/used/home/a.h"));
   EXPECT_FALSE(fs::exists(folder / "trees/unused"));
   EXPECT_FALSE(fs::exists(folder / "files" / hash));
-  fs::remove_all(folder);
 }
 
 TEST(NodeCommands, SlurmsListsOfHostsAreUnfolded) {
@@ -411,8 +409,8 @@ TEST(SimulatedFleet, ADayOnTwoHundredSlotsWithLossesGivesWhatOneSlotGives) {
   EXPECT_GT(many.now, 23 * 3600.0);
   EXPECT_GT(many.losses, 100u);
   EXPECT_LE(many.largest, 200u) << "no more is held than there are slots";
-  EXPECT_EQ(many.doubles, static_cast<std::size_t>(std::count_if(many.results.begin(), many.results.end(),
-                                                                 [](const auto& r) { return r.second >= 0; })));
+  EXPECT_EQ(many.doubles,
+            static_cast<std::size_t>(std::ranges::count_if(many.results, [](const auto& r) { return r.second >= 0; })));
   one.run(2000);
   std::size_t marked = 0;
   for (const auto& [id, value] : many.results) {

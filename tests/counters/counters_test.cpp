@@ -14,6 +14,7 @@
 #include "measure/observers/cupti_api.hpp"
 #include "measure/observers/observer_registry.hpp"
 #include "measure/runner.hpp"
+#include "parameters.hpp"
 #include "problem/tables/counter_names.hpp"
 #include "problem/tables/quantity.hpp"
 
@@ -31,9 +32,7 @@ const std::string kCupti = ERGOTUNE_BINARY_DIR "/tests/fakes/cupti/libcupti.so.1
 Problem add_one() {
   Problem problem;
   problem.name = "add_one";
-  Parameter block;
-  block.name = "block";
-  block.values = {32, 64};
+  Parameter block = test::listed("block", {32, 64});
   problem.parameters.push_back(block);
   KernelSource source;
   source.language = Language::cuda;

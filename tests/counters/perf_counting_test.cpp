@@ -11,7 +11,6 @@
 
 #include "counters/fake_perf_events.hpp"
 #include "counters/perf_observer.hpp"
-#include "ergotune/error.hpp"
 #include "problem/tables/counter_names.hpp"
 
 namespace ergotune {

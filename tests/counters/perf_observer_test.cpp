@@ -9,6 +9,7 @@
 
 #include "base/clock.hpp"
 #include "ergotune/error.hpp"
+#include "error_of.hpp"
 
 namespace ergotune {
 namespace {
@@ -23,12 +24,7 @@ DeviceInfo processor() {
 }
 
 std::string refusal(const std::vector<std::string>& requested, const DeviceInfo& device = processor()) {
-  try {
-    make_perf_observer(requested, device, nullptr);
-  } catch (const UserError& error) {
-    return error.what();
-  }
-  return "none";
+  return error_of([&] { make_perf_observer(requested, device, nullptr); }, "none");
 }
 
 /// What every pass counts of `work`.

@@ -9,6 +9,7 @@
 
 #include "device/cuda/cuda_api.hpp"
 #include "device_fixtures.hpp"
+#include "error_of.hpp"
 
 using namespace ergotune;
 using namespace ergotune::test;
@@ -385,12 +386,7 @@ TEST_F(CudaTest, MemoryOfAnotherDeviceOrOfNoneIsRefused) {
   int plain = 0;
   EXPECT_THROW(device_->wrap_buffer(&plain, sizeof plain), UserError);
   auto* elsewhere = reinterpret_cast<void*>(tensor_(64, 1));
-  try {
-    device_->wrap_buffer(elsewhere, 64);
-    ADD_FAILURE() << "it is on cuda:1";
-  } catch (const UserError& error) {
-    EXPECT_THAT(error.what(), HasSubstr("on cuda:1, and this is cuda:0"));
-  }
+  EXPECT_THAT(error_of([&] { device_->wrap_buffer(elsewhere, 64); }), HasSubstr("on cuda:1, and this is cuda:0"));
   EXPECT_EQ(device_of_memory(elsewhere), "cuda:1");
   EXPECT_EQ(device_of_memory(&plain), "");
   std::free(elsewhere);

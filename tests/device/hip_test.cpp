@@ -157,8 +157,7 @@ TEST_F(HipTest, PoclAndHiprtcNeverMeetInOneProcess) {
   EXPECT_EXIT(
       {
         const auto devices = list_devices();
-        const bool pocl =
-            std::any_of(devices.begin(), devices.end(), [](const auto& d) { return d.backend == "opencl"; });
+        const bool pocl = std::ranges::any_of(devices, [](const auto& d) { return d.backend == "opencl"; });
         try {
           open_compiler("hip:gfx90a");
         } catch (const UserError& error) {

@@ -7,7 +7,7 @@
 #include <fstream>
 
 #include "device/device.hpp"
-#include "device_fixtures.hpp"
+#include "temporary_folder.hpp"
 
 namespace ergotune {
 namespace {
@@ -16,10 +16,9 @@ namespace fs = std::filesystem;
 
 /// Folders of this name and age, hours, that are still there after a compilation.
 bool stays(const std::string& name, int age) {
-  std::string here = (fs::temp_directory_path() / "ergotune-leftovers-XXXXXX").string();
-  if (!::mkdtemp(here.data())) return false;
-  ::setenv("TMPDIR", here.c_str(), 1);
-  const fs::path folder = fs::path(here) / name;
+  const TemporaryFolder here;
+  ::setenv("TMPDIR", here.path().c_str(), 1);
+  const fs::path folder = here.path() / name;
   fs::create_directory(folder);
   std::ofstream(folder / "kernel.c") << "void f(void) {}";
   fs::last_write_time(folder, fs::file_time_type::clock::now() - std::chrono::hours(age));
@@ -29,9 +28,7 @@ bool stays(const std::string& name, int age) {
   job.source_name = "f.c";
   job.function = "f";
   open_compiler("host")->compile(job);
-  const bool there = fs::exists(folder / "kernel.c");
-  fs::remove_all(here);
-  return there;
+  return fs::exists(folder / "kernel.c");
 }
 
 TEST(HostLeftovers, AreRemovedAfterADay) {

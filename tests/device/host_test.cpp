@@ -43,8 +43,7 @@ class HostTest : public testing::Test {
 
 // every scalar type once: what a cast of everything to an integer register would get wrong
 const char* kAllTypes =
-    "void all_types(double* out, float f, double d, signed char a, unsigned char b, short c, unsigned short "
-    "e, int g,\n"
+    "void all_types(double* out, float f, double d, signed char a, unsigned char b, short c, unsigned short e, int g,\n"
     "               unsigned int h, long i, unsigned long j, const double* in) {\n"
     "  out[0] = f; out[1] = d; out[2] = a; out[3] = b; out[4] = c; out[5] = e; out[6] = g; out[7] = h;\n"
     "  out[8] = (double)i; out[9] = (double)j; out[10] = in[0] * FACTOR;\n"
@@ -87,8 +86,8 @@ TEST_F(HostTest, CppFunctionsToo) {
 
 TEST_F(HostTest, CppTemplatesAreInstantiatedByName) {
   const char* source =
-      "namespace n { template <int N, class T> void fill(T* x, T value) { for (int i = 0; i < N; ++i) x[i] = "
-      "value; } }";
+      "namespace n { template <int N, class T> void fill(T* x, T value) { for (int i = 0; i < N; ++i) x[i] = value; } "
+      "}";
   const auto x = upload(*device_, std::vector<float>(5, 0));
   run(job(Language::cpp, source, "n::fill<4, float>",
           {{Kind::buffer, ElementType::float32}, {Kind::scalar, ElementType::float32}}),
@@ -367,7 +366,7 @@ TEST_F(HostTest, TheIdentityNamesCompilersAndProcessor) {
   // -march=native: code of another processor must not come out of a shared cache
   const std::string identity = open_compiler("host")->identity();
   EXPECT_THAT(identity, HasSubstr(device_->info().name));
-  EXPECT_GE(std::count(identity.begin(), identity.end(), '|'), 4);
+  EXPECT_GE(std::ranges::count(identity, '|'), 4);
 }
 
 TEST_F(HostTest, LocalMemoryIsScratch) {

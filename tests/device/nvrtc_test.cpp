@@ -6,7 +6,6 @@
 
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 
 #include "device/cuda/nvrtc_api.hpp"
 #include "device/entries.hpp"
@@ -50,10 +49,9 @@ TEST_F(NvrtcTest, CompilesToABinaryWithMacros) {
 
 // It takes longer to start than most kernels take to compile.
 TEST_F(NvrtcTest, TheDisassemblerIsStartedOnlyWhereInstructionsAreRequestedFor) {
-  const fs::path folder = fs::temp_directory_path() / ("ergotune-nvdisasm-" + std::to_string(::getpid()));
-  fs::create_directories(folder);
-  const fs::path program = folder / "nvdisasm", started = folder / "started";
-  std::ofstream(program) << "#!/bin/sh\ntouch '" << started.string() << "'\n";
+  const TemporaryFolder folder;
+  const fs::path started = folder.path() / "started";
+  const fs::path program = folder.write("nvdisasm", "#!/bin/sh\ntouch '" + started.string() + "'\n");
   fs::permissions(program, fs::perms::owner_all);
   ::setenv("ERGOTUNE_NVDISASM", program.c_str(), 1);
   auto f = job("extern \"C\" __global__ void f(float* x) { x[0] = x[1] * x[2] + x[3]; }", "f");
@@ -65,7 +63,6 @@ TEST_F(NvrtcTest, TheDisassemblerIsStartedOnlyWhereInstructionsAreRequestedFor) 
   f.disassemble = true;
   compiler->compile(f);
   EXPECT_TRUE(fs::exists(started));
-  fs::remove_all(folder);
 }
 
 TEST_F(NvrtcTest, TemplatesGiveTheirLoweredName) {
@@ -95,8 +92,7 @@ TEST_F(NvrtcTest, AMissingFunctionIsACompileFault) {
 
 TEST_F(NvrtcTest, TooMuchStaticSharedMemoryIsACompileFault) {
   const char* source =
-      "__global__ void f(int* x) { __shared__ int room[20000]; room[threadIdx.x] = x[threadIdx.x]; "
-      "__syncthreads();\n"
+      "__global__ void f(int* x) { __shared__ int room[20000]; room[threadIdx.x] = x[threadIdx.x]; __syncthreads();\n"
       "  x[threadIdx.x] = room[19999 - threadIdx.x]; }";
   EXPECT_EQ(fault_of([&] { open_compiler("cuda:sm_90")->compile(job(source, "f")); }), DeviceFault::compile);
 }

@@ -232,15 +232,7 @@ struct TunedDevice : TegraTest {
   void ask(std::uint64_t id, double mhz, int tile = 16) {
     evaluator->submit({id, id, {Value(mhz), Value(tile)}, false, 1e300, "time"});
   }
-  std::map<std::uint64_t, EvaluationResult> collect(std::size_t count) {
-    std::map<std::uint64_t, EvaluationResult> results;
-    while (results.size() < count) {
-      auto result = evaluator->wait(20);
-      if (!result) break;
-      results[result->id] = std::move(*result);
-    }
-    return results;
-  }
+  auto collect(std::size_t count) { return test::results_of(*evaluator, count); }
 };
 
 TEST_F(TunedDevice, SetsTheClockBeforeTheRunAndBatchesByClock) {

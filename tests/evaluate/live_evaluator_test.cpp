@@ -10,6 +10,7 @@
 #include <set>
 
 #include "ergotune/error.hpp"
+#include "error_of.hpp"
 #include "evaluate/one_processor.hpp"
 #include "evaluate/scripted_workers.hpp"
 
@@ -44,15 +45,7 @@ struct LiveEvaluatorTest : ::testing::Test {
     if (!result) ADD_FAILURE() << "no result came";
     return result.value_or(EvaluationResult{});
   }
-  std::map<std::uint64_t, EvaluationResult> collect(std::size_t count) {
-    std::map<std::uint64_t, EvaluationResult> results;
-    while (results.size() < count) {
-      auto result = evaluator->wait(20);
-      if (!result) break;
-      results[result->id] = std::move(*result);
-    }
-    return results;
-  }
+  auto collect(std::size_t count) { return test::results_of(*evaluator, count); }
 };
 
 TEST_F(LiveEvaluatorTest, ResultsCarryTheirGpuAndWhatTheyCost) {
@@ -233,12 +226,10 @@ TEST_F(LiveEvaluatorTest, AWorkerThatCannotServeAnyMoreEndsTheSessionAndNothingC
   ask(1, 1);
   EXPECT_EQ(next().id, 1u);
   ask(2, 2);
-  try {
-    while (const auto result = evaluator->wait(20)) ADD_FAILURE() << "a result of " << result->id;
-    ADD_FAILURE() << "nothing was thrown";
-  } catch (const UserError& error) {
-    EXPECT_STREQ(error.what(), "the disk is full; make room");
-  }
+  EXPECT_EQ(error_of([&] {
+              while (const auto result = evaluator->wait(20)) ADD_FAILURE() << "a result of " << result->id;
+            }),
+            "the disk is full; make room");
   EXPECT_EQ(evaluator->pending(), 0u);
   evaluator->cancel();  // what a session does at its end
   EXPECT_THROW(evaluator->wait(0), UserError);

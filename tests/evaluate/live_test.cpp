@@ -1,5 +1,4 @@
-// The live evaluators against real devices of this machine: host functions, and worker processes of the
-// command.
+// The live evaluators against real devices of this machine: host functions, and worker processes of the command.
 #include "evaluate/live/in_process_evaluator.hpp"
 #include "evaluate/live/live_evaluator.hpp"
 
@@ -13,6 +12,7 @@
 
 #include "ergotune/error.hpp"
 #include "ergotune/problem_file.hpp"
+#include "error_of.hpp"
 #include "evaluate/one_processor.hpp"
 
 namespace ergotune {
@@ -235,13 +235,8 @@ TEST_F(LiveTest, AReferenceThatCrashesIsTheUsersMistake) {
   auto reference = std::make_shared<Kernel>(problem.kernel());
   reference->sources[0].text = "void work(int n, const float* a, float* b) { *(volatile int*)8 = 1; }";
   problem.verification.reference = reference;
-  try {
-    LiveEvaluator evaluator(problem, options);
-    FAIL() << "it started";
-  } catch (const UserError& error) {
-    EXPECT_THAT(error.what(), HasSubstr("signal 11"));
-    EXPECT_THAT(error.what(), HasSubstr("reference"));
-  }
+  EXPECT_THAT(error_of([&] { LiveEvaluator evaluator(problem, options); }),
+              testing::AllOf(HasSubstr("signal 11"), HasSubstr("reference")));
 }
 
 }  // namespace

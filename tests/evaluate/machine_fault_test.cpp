@@ -10,10 +10,11 @@
 #include <filesystem>
 #include <fstream>
 
-#include "ergotune/error.hpp"
 #include "ergotune/problem_file.hpp"
+#include "error_of.hpp"
 #include "evaluate/live/in_process_evaluator.hpp"
 #include "evaluate/live/live_evaluator.hpp"
+#include "temporary_folder.hpp"
 
 namespace ergotune {
 namespace {
@@ -48,19 +49,17 @@ class Variable {
 };
 
 struct MachineFault : ::testing::Test {
-  std::filesystem::path folder =
-      std::filesystem::temp_directory_path() / ("ergotune-machine-" + std::to_string(::getpid()));
+  const TemporaryFolder temporary;
+  const std::filesystem::path folder = temporary.path();
   Problem problem = parse_problem(kProblem, std::filesystem::temp_directory_path() / "plain.toml");
   LiveOptions options;
   void SetUp() override {
-    std::filesystem::create_directories(folder);
     options.device = "host";
     options.jobs = 1;
     options.cache_folder = folder / "cache";
     options.worker_command = {ERGOTUNE_BINARY_DIR "/ergotune", "worker"};
     if (!std::filesystem::exists(options.worker_command[0])) GTEST_SKIP() << "the command is not built";
   }
-  void TearDown() override { std::filesystem::remove_all(folder); }
 
   static EvaluationRequest request(std::uint64_t id, int x) {
     EvaluationRequest request;
@@ -72,12 +71,9 @@ struct MachineFault : ::testing::Test {
   /// What ends the session; empty where all three configurations have a result, whatever it is.
   static std::string why_it_ends(Evaluator& evaluator) {
     for (int x = 1; x <= 3; ++x) evaluator.submit(request(static_cast<std::uint64_t>(x), x));
-    try {
+    return error_of([&] {
       for (int results = 0; results < 3;) results += evaluator.wait(20).has_value();
-    } catch (const UserError& error) {
-      return error.what();
-    }
-    return {};
+    });
   }
   std::string why_live() const {
     LiveEvaluator evaluator(problem, options);

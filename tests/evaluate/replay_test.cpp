@@ -6,23 +6,17 @@
 
 #include "ergotune/error.hpp"
 #include "ergotune/problem.hpp"
+#include "parameters.hpp"
 
 namespace ergotune {
 namespace {
-
-Parameter parameter(const std::string& name, std::vector<Value> values) {
-  Parameter p;
-  p.name = name;
-  p.values = std::move(values);
-  return p;
-}
 
 // (x, y): (1, 10) took 2 s, (1, 20) failed, (2, 10) took 3 s; (2, 20) was not recorded.
 Recording recording() {
   Recording r;
   r.name = "kernel";
   r.device = "some GPU";
-  r.parameters = {parameter("x", {1, 2}), parameter("y", {10, 20})};
+  r.parameters = {test::listed("x", {1, 2}), test::listed("y", {10, 20})};
   r.positions = {0, 0, 0, 1, 1, 0};
   r.statuses = {Status::ok, Status::runtime_error, Status::ok};
   RecordedColumn time;
@@ -52,7 +46,7 @@ EvaluationResult evaluate(Evaluator& replay, const SearchSpace& space, Configura
 
 TEST(Replay, AnswersByNameInAnyOrderOfParameters) {
   const SearchSpace space =
-      SearchSpace::build({parameter("y", {20, 10}), parameter("constant", {7}), parameter("x", {2, 1})}, {});
+      SearchSpace::build({test::listed("y", {20, 10}), test::listed("constant", {7}), test::listed("x", {2, 1})}, {});
   const auto replay = make_replay(std::make_shared<const Recording>(recording()), space);
   EXPECT_EQ(replay->provenance(), Provenance::replayed);
   EXPECT_NE(replay->description().find("some GPU"), std::string::npos);
@@ -72,10 +66,10 @@ TEST(Replay, AnswersByNameInAnyOrderOfParameters) {
 
 TEST(Replay, RefusesAnotherProblemsSpace) {
   const auto shared = std::make_shared<const Recording>(recording());
-  const SearchSpace missing = SearchSpace::build({parameter("x", {1, 2})}, {});
+  const SearchSpace missing = SearchSpace::build({test::listed("x", {1, 2})}, {});
   EXPECT_THROW(make_replay(shared, missing), UserError);
   const SearchSpace unknown =
-      SearchSpace::build({parameter("x", {1, 2}), parameter("y", {10, 20}), parameter("z", {1, 2})}, {});
+      SearchSpace::build({test::listed("x", {1, 2}), test::listed("y", {10, 20}), test::listed("z", {1, 2})}, {});
   EXPECT_THROW(make_replay(shared, unknown), UserError);
 }
 

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <functional>
+#include <map>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -110,6 +111,17 @@ inline StartWorker Script::starter() {
     ++started;
     return std::make_unique<ScriptedWorker>(*this, setup, make_socket_pair());
   };
+}
+
+/// The next `count` results by their ids; fewer where they do not come.
+inline std::map<std::uint64_t, EvaluationResult> results_of(Evaluator& evaluator, std::size_t count) {
+  std::map<std::uint64_t, EvaluationResult> results;
+  while (results.size() < count) {
+    auto result = evaluator.wait(20);
+    if (!result) break;
+    results[result->id] = std::move(*result);
+  }
+  return results;
 }
 
 /// Notes every call.

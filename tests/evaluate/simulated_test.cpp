@@ -1,22 +1,16 @@
 #include "evaluate/recorded/simulated.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
 #include "ergotune/problem_file.hpp"
+#include "error_of.hpp"
+#include "parameters.hpp"
 
 namespace ergotune {
 namespace {
-
-Parameter parameter(const std::string& name, const std::vector<Value>& values,
-                    ParameterKind kind = ParameterKind::code) {
-  Parameter p;
-  p.name = name;
-  p.values = values;
-  p.kind = kind;
-  return p;
-}
 
 /// The only code there is, at a clock: block, threads (48 multiprocessors), MHz.
 Configuration at_clock(int clock) { return {Value(256), Value(48 * 96 * 256), Value(clock)}; }
@@ -68,8 +62,9 @@ TEST(SimulatedDevice, BlockSizeAndClockInteractThroughOccupancy) {
   problem.simulation["efficiency"] = Expression::parse("1");
   problem.simulation["registers"] = Expression::parse("65536 / (threads * 2)");  // two blocks fit
   problem.simulation["blocks"] = Expression::parse("108 * 2 * 16");
-  const std::vector<Parameter> parameters = {parameter("block_size_x", {32, 1024}),
-                                             parameter("core_clock_mhz", {600, 1410}, ParameterKind::core_clock_mhz)};
+  const std::vector<Parameter> parameters = {
+      test::listed("block_size_x", {32, 1024}),
+      test::listed("core_clock_mhz", {600, 1410}, ParameterKind::core_clock_mhz)};
   const SimulatedDevice device(profile, problem, parameters);
   const auto seconds = [&](int block, int clock) { return value(device.truth({Value(block), Value(clock)}), "time"); };
   const double slowdown_few = seconds(32, 600) / seconds(32, 1410);
@@ -81,7 +76,7 @@ TEST(SimulatedDevice, BlockSizeAndClockInteractThroughOccupancy) {
 TEST(SimulatedDevice, WhatDoesNotFitIsAFailureNotAnException) {
   const DeviceProfile profile = load_device_profile("a100");
   Problem problem;
-  const SimulatedDevice device(profile, problem, {parameter("block_size_x", {256, 2048})});
+  const SimulatedDevice device(profile, problem, {test::listed("block_size_x", {256, 2048})});
   EXPECT_TRUE(device.truth({Value(256)}).ok());
   EXPECT_EQ(device.truth({Value(2048)}).status, Status::launch_error);
 }
@@ -91,7 +86,7 @@ TEST(SimulatedDevice, RegistersAreGivenOutInUnits) {
   Problem problem;
   problem.simulation["registers"] = Expression::parse("REGISTERS");
   const SimulatedDevice device(load_device_profile("k20x"), problem,
-                               {parameter("block_size_x", {768}), parameter("REGISTERS", {80, 84})});
+                               {test::listed("block_size_x", {768}), test::listed("REGISTERS", {80, 84})});
   EXPECT_EQ(device.truth({Value(768), Value(80)}).status, Status::ok);
   EXPECT_EQ(device.truth({Value(768), Value(84)}).status, Status::launch_error);
 }
@@ -99,7 +94,7 @@ TEST(SimulatedDevice, RegistersAreGivenOutInUnits) {
 TEST(SimulatedDevice, NoiseIsSeededAndScattersAroundTheTruth) {
   const DeviceProfile profile = load_device_profile("a100");
   Problem problem;
-  const std::vector<Parameter> parameters = {parameter("block_size_x", {64, 128, 256})};
+  const std::vector<Parameter> parameters = {test::listed("block_size_x", {64, 128, 256})};
   SimulationOptions options;
   const SimulatedDevice one(profile, problem, parameters, options), same(profile, problem, parameters, options);
   options.seed = 2;
@@ -116,7 +111,7 @@ TEST(SimulatedDevice, NoiseIsSeededAndScattersAroundTheTruth) {
 TEST(SimulatedDevice, EverythingItSaysIsSimulated) {
   const DeviceProfile profile = load_device_profile("h100");
   Problem problem;
-  problem.parameters = {parameter("block_size_x", {64, 128})};
+  problem.parameters = {test::listed("block_size_x", {64, 128})};
   const SearchSpace space = problem.build_space(profile.properties);
   const auto evaluator = make_simulated(profile, problem, space);
   EXPECT_EQ(evaluator->provenance(), Provenance::simulated);
@@ -192,30 +187,28 @@ steps = [{ concurrent = ["a", "b"], multiprocessors = { a = "workload.A", b = "m
 TEST(SimulatedDevice, AnUnknownNameInTheTableIsTheUsersMistake) {
   Problem problem;
   problem.simulation["flop"] = Expression::parse("1");
-  try {
-    SimulatedDevice(load_device_profile("a100"), problem, {parameter("x", {1, 2})});
-    FAIL();
-  } catch (const UserError& error) {
-    EXPECT_NE(std::string(error.what()).find("flops"), std::string::npos);
-  }
+  EXPECT_THAT(error_of([&] {
+                SimulatedDevice(load_device_profile("a100"), problem, {test::listed("x", {1, 2})});
+              }),
+              testing::HasSubstr("flops"));
 }
 
 TEST(SimulatedDevice, TheDefaultLandscapeHasLocalOptima) {
   Problem problem;
-  problem.parameters = {parameter("block_size_x", {32, 64, 128, 256, 512}), parameter("tile", {1, 2, 3, 4, 5, 6, 7, 8}),
-                        parameter("unroll", {1, 2, 4, 8, 16})};
+  problem.parameters = {test::listed("block_size_x", {32, 64, 128, 256, 512}),
+                        test::listed("tile", {1, 2, 3, 4, 5, 6, 7, 8}), test::listed("unroll", {1, 2, 4, 8, 16})};
   const DeviceProfile profile = load_device_profile("v100");
   const SearchSpace space = problem.build_space(profile.properties);
   const SimulatedDevice device(profile, problem, space.parameters());
   std::vector<double> seconds;
   for (std::uint64_t i = 0; i < space.size(); ++i)
     seconds.push_back(value(device.truth(space.configuration(i)), "time"));
-  EXPECT_GT(*std::max_element(seconds.begin(), seconds.end()), 1.3 * *std::min_element(seconds.begin(), seconds.end()));
+  EXPECT_GT(*std::ranges::max_element(seconds), 1.3 * *std::ranges::min_element(seconds));
   int minima = 0;
   std::vector<ConfigurationIndex> neighbours;
   for (std::uint64_t i = 0; i < space.size(); ++i) {
     space.neighbours(i, Neighbourhood::strictly_adjacent, neighbours);
-    minima += std::all_of(neighbours.begin(), neighbours.end(), [&](auto n) { return seconds[n] >= seconds[i]; });
+    minima += std::ranges::all_of(neighbours, [&](auto n) { return seconds[n] >= seconds[i]; });
   }
   EXPECT_GE(minima, 2);
 }

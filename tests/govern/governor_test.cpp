@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 
@@ -45,7 +46,7 @@ struct Board {
   std::vector<double> clocks() {
     auto& gpu = nvml.gpu();
     std::vector<double> out(gpu.graphics_clocks, gpu.graphics_clocks + gpu.graphics_clock_count);
-    std::reverse(out.begin(), out.end());
+    std::ranges::reverse(out);
     return out;
   }
   void lock(double mhz) {
@@ -175,13 +176,12 @@ Governed compare(const std::string& generation, const Program& program, double b
   const Run top = run_at(generation, program, board.top());
   const Run best = best_by_phase(generation, program, bound);
   const Governed run = govern(generation, program, bound);
-  std::fprintf(
-      stderr,
-      "%-8s %-34s bound %2.0f %%: energy %+.2f %% of the best fixed clocks, %.1f %% below the highest; slowdown "
-      "%.2f %% (told %.2f); explored %.1f of %.0f s, %.2f %% of the energy; %zu phases\n",
-      generation.c_str(), program.name, 100 * bound, 100 * (run.joules / best.joules - 1),
-      100 * (1 - run.joules / top.joules), 100 * (run.seconds / top.seconds - 1), 100 * run.told_slowdown,
-      run.exploring_seconds, run.seconds, 100 * run.exploring_cost / run.joules, run.phases);
+  std::fprintf(stderr,
+               "%-8s %-34s bound %2.0f %%: energy %+.2f %% of the best fixed clocks, %.1f %% below the highest; "
+               "slowdown %.2f %% (told %.2f); explored %.1f of %.0f s, %.2f %% of the energy; %zu phases\n",
+               generation.c_str(), program.name, 100 * bound, 100 * (run.joules / best.joules - 1),
+               100 * (1 - run.joules / top.joules), 100 * (run.seconds / top.seconds - 1), 100 * run.told_slowdown,
+               run.exploring_seconds, run.seconds, 100 * run.exploring_cost / run.joules, run.phases);
   EXPECT_LE(run.joules, (1 + allowed) * best.joules) << generation << ", " << program.name;
   EXPECT_LE(run.seconds, (1 + bound) * top.seconds) << generation << ", " << program.name;
   EXPECT_GT(run.exploring_seconds, 0);

@@ -8,8 +8,8 @@
 #include <fstream>
 
 #include "ergotune/error.hpp"
+#include "error_of.hpp"
 #include "fakes/control_trees/control_trees.hpp"
-#include "power/effective_user.hpp"
 
 namespace ergotune::helper {
 namespace {
@@ -107,12 +107,7 @@ TEST(HelperPolicy, AFileThatOthersCanWriteIsRefused) {
   chmod(file.c_str(), 0644);
   EXPECT_EQ(load_policy(file.string()).rules.size(), 2u);
   const auto refused = [&](const std::string& path, const char* words) {
-    try {
-      load_policy(path);
-      ADD_FAILURE() << words;
-    } catch (const UserError& error) {
-      EXPECT_THAT(error.what(), HasSubstr(words));
-    }
+    EXPECT_THAT(error_of([&] { load_policy(path); }), HasSubstr(words)) << words;
   };
   chmod(file.c_str(), 0664);
   refused(file.string(), "written by others");

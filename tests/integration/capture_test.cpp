@@ -28,31 +28,61 @@ const std::string kProgram = std::string(ERGOTUNE_BINARY_DIR) + "/tests/opencl_p
 /// The outputs agree; how steady the times are on a busy machine is not what these tests are about.
 bool is_right(const std::string& status) { return status == "ok" || status == "not_converged"; }
 
-class Capture : public testing::Test {
+/// A program whose launches are captured and replaced.
+class Watched : public testing::Test {
  protected:
+  explicit Watched(std::string program) : program_(std::move(program)) {}
+  std::vector<std::string> program(std::vector<std::string> arguments) const {
+    arguments.insert(arguments.begin(), program_);
+    return arguments;
+  }
+  /// What the program prints without us.
+  std::string alone(const std::vector<std::string>& arguments) const { return run_process(program(arguments)).out; }
+  ProcessResult with(std::vector<std::string> verb, const std::vector<std::string>& arguments) {
+    verb.emplace_back("--");
+    for (const std::string& word : program(arguments)) verb.push_back(word);
+    std::filesystem::remove(log());
+    return ergotune(folder_, verb);
+  }
+  ProcessResult capture(std::vector<std::string> options, const std::vector<std::string>& arguments = {}) {
+    options.insert(options.begin(), "capture");
+    return with(options, arguments);
+  }
+  /// Wisdom of a kernel for a device, as if this were its best configuration.
+  void write_wisdom(const std::string& kernel, const nlohmann::json& configuration, int size,
+                    const nlohmann::json& device, const nlohmann::json& more = nlohmann::json::object()) const {
+    nlohmann::json record{
+        {"configuration", configuration}, {"problem_size", {size}}, {"objective", "time"}, {"device", device}};
+    record.update(more);
+    folder_.write("c/" + kernel + ".wisdom",
+                  "{\"ergotune_wisdom\":2,\"kernel\":\"" + kernel + "\"}\n" + record.dump() + "\n");
+  }
+  /// Where the fake drivers write their launches.
+  std::string log() const { return (folder_.path() / "launches.txt").string(); }
+  /// How often the driver ran "add_one 4x8": blocks and threads.
+  std::size_t launches_of(const std::string& launch) const {
+    std::istringstream lines(read_file(log()).value_or(""));
+    std::size_t count = 0;
+    for (std::string line; std::getline(lines, line);) count += line == launch;
+    return count;
+  }
+  const std::string program_;
+  TemporaryFolder folder_;
+};
+
+class Capture : public Watched {
+ protected:
+  Capture() : Watched(kProgram) {}
   void SetUp() override {
     if (!has_opencl()) GTEST_SKIP() << "no OpenCL device here";
   }
-  ProcessResult capture(std::vector<std::string> options, const std::vector<std::string>& program) {
-    options.insert(options.begin(), "capture");
-    options.push_back("--");
-    options.push_back(kProgram);
-    options.insert(options.end(), program.begin(), program.end());
-    return ergotune(folder_, options);
-  }
   bool exists(const std::string& name) const { return std::filesystem::exists(folder_.path() / name); }
-  std::string sum_without(const std::vector<std::string>& program) {
-    std::vector<std::string> words{kProgram};
-    words.insert(words.end(), program.begin(), program.end());
-    return run_process(words).out;
-  }
-  TemporaryFolder folder_;
 };
 
 TEST_F(Capture, ALaunchBecomesAProblemThatTunesAtOnce) {
   const auto captured = capture({"-o", "c"}, {"scale", "4096"});
   ASSERT_EQ(captured.exit_code, 0) << captured.err;
-  EXPECT_THAT(captured.out, HasSubstr(sum_without({"scale", "4096"})));  // the program's own output, unchanged
+  EXPECT_THAT(captured.out, HasSubstr(alone({"scale", "4096"})));  // the program's own output, unchanged
   EXPECT_THAT(captured.out, HasSubstr("captured scale"));
   const auto tuned = json_of(ergotune(
       folder_, {"tune", "c", "--device", "opencl", "--strategy", "random", "--budget", "4", "--no-confirm", "--json"}));
@@ -139,7 +169,7 @@ TEST_F(Capture, WhatCannotBeCapturedIsSaidByName) {
     const auto result = capture({"-o", "c"}, {how});
     EXPECT_EQ(result.exit_code, 1) << how << result.out;
     EXPECT_THAT(result.err, HasSubstr(words));
-    EXPECT_THAT(result.out, HasSubstr(sum_without({how}))) << how;
+    EXPECT_THAT(result.out, HasSubstr(alone({how}))) << how;
     EXPECT_FALSE(exists("c"));
   }
   const auto large = capture({"-o", "c", "--max-memory", "1"}, {"once", "1048576"});
@@ -191,28 +221,15 @@ TEST(WatchedPrograms, AreEndedWithWhoWatchesThem) {
 
 class Run : public Capture {
  protected:
-  /// Wisdom of a kernel for this device, as if its best were a work-group of `block`.
-  void write_wisdom(const std::string& kernel, int block, int size = 4096,
-                    const nlohmann::json& execution = nlohmann::json::object(),
-                    const nlohmann::json& quantities = nlohmann::json::object()) {
+  /// Wisdom of scale for this device, as if its best were a work-group of `block`.
+  void write_scale(int block, const nlohmann::json& more = nlohmann::json::object()) {
     const nlohmann::json here = json_of(ergotune(folder_, {"devices", "--json"}));
     nlohmann::json device;
     for (const auto& one : here["devices"])
       if (device.is_null() && one["backend"] == "opencl") device = one;
-    const nlohmann::json record{{"configuration", {{"WORK_GROUP_X", block}}},
-                                {"execution", execution},
-                                {"quantities", quantities},
-                                {"problem_size", {size}},
-                                {"objective", "time"},
-                                {"device", {{"name", device["name"]}, {"backend", "opencl"}}}};
-    folder_.write("c/" + kernel + ".wisdom",
-                  "{\"ergotune_wisdom\":2,\"kernel\":\"" + kernel + "\"}\n" + record.dump() + "\n");
+    write_wisdom("scale", {{"WORK_GROUP_X", block}}, 4096, {{"name", device["name"]}, {"backend", "opencl"}}, more);
   }
-  ProcessResult run(const std::vector<std::string>& program, const std::string& wisdom = "c") {
-    std::vector<std::string> words{"run", "--wisdom", wisdom, "--", kProgram};
-    words.insert(words.end(), program.begin(), program.end());
-    return ergotune(folder_, words);
-  }
+  ProcessResult run(const std::vector<std::string>& arguments) { return with({"run", "--wisdom", "c"}, arguments); }
 };
 
 TEST_F(Run, AnUnmodifiedProgramRunsTunedAndGivesTheSame) {
@@ -223,24 +240,24 @@ TEST_F(Run, AnUnmodifiedProgramRunsTunedAndGivesTheSame) {
   ASSERT_EQ(tuned.exit_code, 0) << tuned.err;
   EXPECT_THAT(run({"scale"}).err,
               testing::AnyOf(HasSubstr("scale ran tuned 20 times"), HasSubstr("the program's own")));
-  write_wisdom("scale", 64);
+  write_scale(64);
   const auto same = run({"scale"});
-  EXPECT_EQ(same.out, sum_without({"scale"}));
+  EXPECT_EQ(same.out, alone({"scale"}));
   EXPECT_THAT(same.err, HasSubstr("WORK_GROUP_X=64"));
   // another size, with an end of its own
   const auto smaller = run({"scale", "1024", "3"});
   EXPECT_EQ(smaller.exit_code, 3);
-  EXPECT_EQ(smaller.out, sum_without({"scale", "1024", "3"}));
+  EXPECT_EQ(smaller.out, alone({"scale", "1024", "3"}));
   EXPECT_THAT(smaller.err, HasSubstr("1024 in blocks of 64"));
   // one that the configuration does not fit, and one whose launch is another
   const auto odd = run({"scale", "1000"});
-  EXPECT_EQ(odd.out, sum_without({"scale", "1000"}));
+  EXPECT_EQ(odd.out, alone({"scale", "1000"}));
   EXPECT_THAT(odd.err, HasSubstr("scale ran as it is"));
 }
 
 TEST_F(Run, ClocksOfTheWisdomAreInForceMeanwhile) {
   ASSERT_EQ(capture({"-o", "c"}, {"scale"}).exit_code, 0);
-  write_wisdom("scale", 64, 4096, {{"core_clock_mhz", 2000}});
+  write_scale(64, {{"execution", {{"core_clock_mhz", 2000}}}});
   const control_trees::Tree tree;
   control_trees::add_cpufreq(tree);
   const std::string clock = tree.real("/sys/devices/system/cpu/cpufreq/policy4/scaling_max_freq").string();
@@ -270,8 +287,7 @@ TEST_F(Run, ClocksOfTheWisdomAreInForceMeanwhile) {
 TEST_F(Run, AGainThatTheIntervalDoesNotShowReplacesNothing) {
   ASSERT_EQ(capture({"-o", "c"}, {"scale"}).exit_code, 0);
   const auto with_gain = [&](double factor, double error) {
-    write_wisdom("scale", 64, 4096, nlohmann::json::object(),
-                 {{"gain_over_default", {{"value", factor}, {"standard_error", error}}}});
+    write_scale(64, {{"quantities", {{"gain_over_default", {{"value", factor}, {"standard_error", error}}}}}});
     return run({"scale"}).err;
   };
   EXPECT_THAT(with_gain(1.05, 0.001), HasSubstr("ran tuned 20 times"));
@@ -281,49 +297,44 @@ TEST_F(Run, AGainThatTheIntervalDoesNotShowReplacesNothing) {
 
 TEST_F(Run, EachThreadsKernelGetsItsOwn) {
   ASSERT_EQ(json_of(capture({"--all", "-o", "c", "--json"}, {"threads"}))["captured"].size(), 2u);
-  write_wisdom("scale", 32);
+  write_scale(32);
   const auto result = run({"threads"});
-  EXPECT_EQ(result.out, sum_without({"threads"}));
+  EXPECT_EQ(result.out, alone({"threads"}));
   EXPECT_THAT(result.err, HasSubstr("ran tuned 8 times"));
 }
 
 TEST_F(Run, OutOfOrderQueuesAndOpenWorkGroups) {
   ASSERT_EQ(capture({"--kernel", "scale", "-o", "c"}, {"out-of-order"}).exit_code, 0);
-  write_wisdom("scale", 128);
+  write_scale(128);
   const auto result = run({"out-of-order"});
-  EXPECT_EQ(result.out, sum_without({"out-of-order"}));
+  EXPECT_EQ(result.out, alone({"out-of-order"}));
   EXPECT_THAT(result.err, HasSubstr("WORK_GROUP_X=128"));
 }
 
 // The configuration that was good does not compile any more: the program must not notice.
 TEST_F(Run, WhatDoesNotWorkRunsAsItIs) {
   ASSERT_EQ(capture({"-o", "c"}, {"scale"}).exit_code, 0);
-  write_wisdom("scale", 64);
+  write_scale(64);
   const std::string source = *read_file(folder_.path() / "c/kernel.cl");
   folder_.write("c/kernel.cl", source + "\nthis is no OpenCL;\n");
   const auto broken = run({"scale"});
-  EXPECT_EQ(broken.out, sum_without({"scale"}));
+  EXPECT_EQ(broken.out, alone({"scale"}));
   EXPECT_THAT(broken.err, HasSubstr("it does not compile"));
   // a kernel with another list of arguments
   folder_.write("c/kernel.cl", "__kernel void scale(__global float* y) { y[get_global_id(0)] = 0; }");
   const auto other = run({"scale"});
-  EXPECT_EQ(other.out, sum_without({"scale"}));
+  EXPECT_EQ(other.out, alone({"scale"}));
   EXPECT_THAT(other.err, HasSubstr("it has other arguments"));
   // the program has another source than the captured one
   const auto another = run({"local"});
-  EXPECT_EQ(another.out, sum_without({"local"}));
+  EXPECT_EQ(another.out, alone({"local"}));
   EXPECT_THAT(another.err, HasSubstr("launched none of the captured kernels"));
 }
 
 /// CUPTI's and the driver's part are played by fakes, which keep their rules; the library in between is ours.
-class CaptureCuda : public testing::Test {
+class CaptureCuda : public Watched {
  protected:
-  ProcessResult capture(std::vector<std::string> options, const std::vector<std::string>& arguments = {}) {
-    options.insert(options.begin(), "capture");
-    options.insert(options.end(), {"--", std::string(ERGOTUNE_BINARY_DIR) + "/tests/cuda_program"});
-    options.insert(options.end(), arguments.begin(), arguments.end());
-    return ergotune(folder_, options);
-  }
+  CaptureCuda() : Watched(ERGOTUNE_BINARY_DIR "/tests/cuda_program") {}
   void SetUp() override {
     ::setenv("ERGOTUNE_CUDA", ERGOTUNE_BINARY_DIR "/tests/fakes/cuda/libcuda.so.1", 1);
     ::setenv("ERGOTUNE_CUPTI", ERGOTUNE_BINARY_DIR "/tests/fakes/cupti/libcupti.so.13", 1);
@@ -331,7 +342,6 @@ class CaptureCuda : public testing::Test {
   void TearDown() override {
     for (const char* name : {"ERGOTUNE_CUDA", "ERGOTUNE_CUPTI", "FAKE_CUPTI_SUBSCRIBED"}) ::unsetenv(name);
   }
-  TemporaryFolder folder_;
 };
 
 TEST_F(CaptureCuda, LaunchesAreListedWithGeometryAndArguments) {
@@ -380,7 +390,7 @@ class RunCuda : public CaptureCuda {
   void SetUp() override {
     CaptureCuda::SetUp();
     ::setenv("FAKE_CUDA_SHARED", "0", 1);  // else the block stays as it is
-    ::setenv("FAKE_CUDA_LOG", (folder_.path() / "launches.txt").c_str(), 1);
+    ::setenv("FAKE_CUDA_LOG", log().c_str(), 1);
   }
   void TearDown() override {
     for (const char* name : {"FAKE_CUDA_SHARED", "FAKE_CUDA_LOG", "FAKE_CUDA_FAIL"}) ::unsetenv(name);
@@ -392,41 +402,20 @@ class RunCuda : public CaptureCuda {
     arguments.insert(arguments.end(), options.begin(), options.end());
     const auto captured = capture(arguments, program);
     ASSERT_EQ(captured.exit_code, 0) << captured.err;
-    write_wisdom({{"WORK_GROUP_X", block}});
+    write_tuned({{"WORK_GROUP_X", block}});
   }
-  static std::string wisdom(const nlohmann::json& configuration, const std::string& kernel = "add_one",
-                            const nlohmann::json& more = nlohmann::json::object()) {
-    nlohmann::json record{{"configuration", configuration},
-                          {"problem_size", {32}},
-                          {"objective", "time"},
-                          {"device", {{"name", "Fake H100"}, {"backend", "cuda"}}}};
-    record.update(more);
-    return "{\"ergotune_wisdom\":2,\"kernel\":\"" + kernel + "\"}\n" + record.dump() + "\n";
-  }
-  void write_wisdom(const nlohmann::json& configuration) { folder_.write("c/add_one.wisdom", wisdom(configuration)); }
-  static std::vector<std::string> program(const std::vector<std::string>& arguments) {
-    std::vector<std::string> command{std::string(ERGOTUNE_BINARY_DIR) + "/tests/cuda_program"};
-    command.insert(command.end(), arguments.begin(), arguments.end());
-    return command;
+  void write_tuned(const nlohmann::json& configuration, const std::string& kernel = "add_one",
+                   const nlohmann::json& more = nlohmann::json::object()) const {
+    write_wisdom(kernel, configuration, 32, {{"name", "Fake H100"}, {"backend", "cuda"}}, more);
   }
   ProcessResult run(const std::vector<std::string>& arguments = {}, const std::vector<std::string>& options = {}) {
-    std::vector<std::string> command{"run", "--wisdom", "c"};
-    command.insert(command.end(), options.begin(), options.end());
-    command.push_back("--");
-    for (const std::string& argument : program(arguments)) command.push_back(argument);
-    std::filesystem::remove(folder_.path() / "launches.txt");
-    return ergotune(folder_, command);
+    std::vector<std::string> verb{"run", "--wisdom", "c"};
+    verb.insert(verb.end(), options.begin(), options.end());
+    return with(verb, arguments);
   }
   std::string status_of(const std::string& configuration) {
     return json_of(
         ergotune(folder_, {"measure", "c", "--device", "cuda:0", "--config", configuration, "--json"}))["status"];
-  }
-  /// How often the driver ran "add_one 4x8": blocks and threads.
-  std::size_t launches_of(const std::string& geometry) const {
-    std::istringstream lines(read_file(folder_.path() / "launches.txt").value_or(""));
-    std::size_t count = 0;
-    for (std::string line; std::getline(lines, line);) count += line == "add_one " + geometry;
-    return count;
   }
 };
 
@@ -436,10 +425,10 @@ TEST_F(RunCuda, LaunchesAreReplacedHoweverTheProgramFindsTheDriver) {
     const std::vector<std::string> arguments = *how ? std::vector<std::string>{how} : std::vector<std::string>{};
     const auto replaced = run(arguments);
     EXPECT_EQ(replaced.exit_code, 0) << how;
-    EXPECT_EQ(replaced.out, run_process(program(arguments)).out) << how;
+    EXPECT_EQ(replaced.out, alone(arguments)) << how;
     // the first launch of each module runs as it is, and once more on copies as it is tuned
     if (std::string(how) == "reload") continue;
-    EXPECT_EQ(launches_of("8x4"), 3u) << how << replaced.err;
+    EXPECT_EQ(launches_of("add_one 8x4"), 3u) << how << replaced.err;
     EXPECT_THAT(replaced.err, HasSubstr("32 in blocks of 4")) << how;
   }
 }
@@ -447,19 +436,19 @@ TEST_F(RunCuda, LaunchesAreReplacedHoweverTheProgramFindsTheDriver) {
 TEST_F(RunCuda, TheFirstLaunchIsVerifiedAgainstTheProgramsOwn) {
   prepare(16);
   const auto wrong = run();
-  EXPECT_EQ(wrong.out, run_process(program({})).out);
+  EXPECT_EQ(wrong.out, alone({}));
   EXPECT_THAT(wrong.err, HasSubstr("differ"));
-  EXPECT_EQ(launches_of("2x16"), 1u) << "on copies";
+  EXPECT_EQ(launches_of("add_one 2x16"), 1u) << "on copies";
 }
 
 TEST_F(RunCuda, WhatIsInDoubtRunsAsItIs) {
   prepare(4);
   const auto addresses = run({"addresses"});
-  EXPECT_EQ(addresses.out, run_process(program({"addresses"})).out);
-  EXPECT_EQ(launches_of("8x4"), 1u) << "on copies: " << addresses.err;
+  EXPECT_EQ(addresses.out, alone({"addresses"}));
+  EXPECT_EQ(launches_of("add_one 8x4"), 1u) << "on copies: " << addresses.err;
   // memory that may not be copied
   EXPECT_THAT(run({}, {"--max-memory", "0"}).err, HasSubstr("--max-memory"));
-  EXPECT_EQ(launches_of("8x4"), 0u);
+  EXPECT_EQ(launches_of("add_one 8x4"), 0u);
 }
 
 TEST_F(RunCuda, AKernelThatRunsForLongGetsItsClock) {
@@ -474,9 +463,8 @@ TEST_F(RunCuda, AKernelThatRunsForLongGetsItsClock) {
   const auto clocks_set = [&](int block, double seconds) {
     const auto tuned_at = [&](const std::string& kernel, double mhz) {
       const nlohmann::json quantities{{"time", {{"value", seconds}}}, {"clock_latency", {{"value", 0.02}}}};
-      folder_.write("c/" + kernel + ".wisdom",
-                    wisdom({{"WORK_GROUP_X", block}}, kernel,
-                           {{"execution", {{"core_clock_mhz", mhz}}}, {"quantities", quantities}}));
+      write_tuned({{"WORK_GROUP_X", block}}, kernel,
+                  {{"execution", {{"core_clock_mhz", mhz}}}, {"quantities", quantities}});
     };
     tuned_at("add_one", 1395);
     tuned_at("another_of_its_program", 1980);
@@ -502,17 +490,17 @@ TEST_F(RunCuda, AGraphTakesTheVerifiedLaunch) {
   prepare(4);
   for (const char* how : {"graph", "nodes"}) {
     const auto graph = run({how});
-    EXPECT_EQ(graph.out, run_process(program({how})).out);
-    EXPECT_EQ(launches_of("8x4"), 3u) << "one on copies, one in each of two graphs: " << graph.err;
+    EXPECT_EQ(graph.out, alone({how}));
+    EXPECT_EQ(launches_of("add_one 8x4"), 3u) << "one on copies, one in each of two graphs: " << graph.err;
   }
 }
 
 TEST_F(RunCuda, ThreadsForksAndEndsAreTheProgramsOwn) {
   prepare(4);
   const auto threads = run({"threads"});
-  EXPECT_EQ(threads.out, run_process(program({"threads"})).out);
-  EXPECT_GT(launches_of("8x4"), 3u) << threads.err;
-  EXPECT_EQ(run({"fork"}).out, run_process(program({"fork"})).out);
+  EXPECT_EQ(threads.out, alone({"threads"}));
+  EXPECT_GT(launches_of("add_one 8x4"), 3u) << threads.err;
+  EXPECT_EQ(run({"fork"}).out, alone({"fork"}));
   EXPECT_EQ(run({"end", "7"}).exit_code, 7);
   EXPECT_EQ(run({"abort"}).exit_code, 134);
 }
@@ -525,11 +513,11 @@ TEST_F(RunCuda, CompiledCodeIsTunedByBlockAndByWhatItsLaunchAsksFor) {
       ergotune(folder_, {"tune", "c", "--device", "cuda:0", "--budget", "5", "--no-confirm", "--no-store", "--json"}));
   EXPECT_EQ(tuned["space"], (5 * 3 + 1) * 4 * 3 - 4 * 3) << "blocks of 16 have no clusters of 4, those of 32 none";
   EXPECT_EQ(status_of(R"({"WORK_GROUP_X": 16})"), "wrong_result");
-  write_wisdom(
+  write_tuned(
       {{"WORK_GROUP_X", 8}, {"MORE_SHARED_BYTES", 65536}, {"SHARED_MEMORY_CARVEOUT", 100}, {"CLUSTER_SIZE", 2}});
   const auto replaced = run();
-  EXPECT_EQ(replaced.out, run_process(program({})).out);
-  EXPECT_EQ(launches_of("4x8 carveout cluster"), 3u) << replaced.err;
+  EXPECT_EQ(replaced.out, alone({}));
+  EXPECT_EQ(launches_of("add_one 4x8 carveout cluster"), 3u) << replaced.err;
 }
 
 // cuBLAS launches kernels of libraries, which the driver has no function's attributes of.
@@ -548,9 +536,9 @@ TEST_F(RunCuda, AddressesInStructuresAndInMemoryAreFollowed) {
                 HasSubstr(std::string(address) + "\", type = \"uint64\""));
     EXPECT_TRUE(is_right(status_of(R"({"WORK_GROUP_X": 4})"))) << how;
     EXPECT_EQ(status_of(R"({"WORK_GROUP_X": 16})"), "wrong_result") << how;
-    folder_.write(std::string("c/") + kernel + ".wisdom", wisdom({{"WORK_GROUP_X", 4}}, kernel));
+    write_tuned({{"WORK_GROUP_X", 4}}, kernel);
     const auto replaced = run({how});
-    EXPECT_EQ(replaced.out, run_process(program({how})).out);
+    EXPECT_EQ(replaced.out, alone({how}));
     EXPECT_THAT(replaced.err, HasSubstr("ran tuned 2 times"));
   }
 }
@@ -564,12 +552,12 @@ TEST_F(RunCuda, ASourceThatTheUserNamesIsCompiledAnew) {
   prepare(4, {"--source", "kernel.cu"});
   EXPECT_EQ(*read_file(folder_.path() / "c/kernel.cu"), source);
   const auto replaced = run();
-  EXPECT_EQ(replaced.out, run_process(program({})).out);
-  EXPECT_EQ(launches_of("8x4"), 3u) << replaced.err;
+  EXPECT_EQ(replaced.out, alone({}));
+  EXPECT_EQ(launches_of("add_one 8x4"), 3u) << replaced.err;
   folder_.write("c/kernel.cu", "#error no kernel");
   const auto broken = run();
-  EXPECT_EQ(broken.out, run_process(program({})).out);
-  EXPECT_EQ(launches_of("8x4"), 0u) << broken.err;
+  EXPECT_EQ(broken.out, alone({}));
+  EXPECT_EQ(launches_of("add_one 8x4"), 0u) << broken.err;
   folder_.write("kernel.cu", "int main() { f<<<1, 1>>>(); }");
   EXPECT_THAT(capture({"-o", "d", "--source", "kernel.cu"}).out, HasSubstr("__CUDACC_RTC__"));
   EXPECT_EQ(capture({"-o", "e", "--source", "absent.cu"}).exit_code, 2);
@@ -582,10 +570,10 @@ TEST_F(RunCuda, SourceIsCapturedOfAProgramThatLooksNvrtcUp) {
   prepare(4, {}, {"nvrtc", library});
   EXPECT_THAT(*read_file(folder_.path() / "c/kernel.cu"), HasSubstr("__global__ void add_one"));
   const auto replaced = run({"nvrtc", library});
-  EXPECT_EQ(replaced.out, run_process(program({})).out);
-  EXPECT_EQ(launches_of("8x4"), 3u) << replaced.err;
-  EXPECT_EQ(run().out, run_process(program({})).out);
-  EXPECT_EQ(launches_of("8x4"), 0u) << "another code object with a kernel of that name";
+  EXPECT_EQ(replaced.out, alone({}));
+  EXPECT_EQ(launches_of("add_one 8x4"), 3u) << replaced.err;
+  EXPECT_EQ(run().out, alone({}));
+  EXPECT_EQ(launches_of("add_one 8x4"), 0u) << "another code object with a kernel of that name";
 }
 
 // Whatever fails below the library or beside it, the program's output and end are its own.
@@ -638,7 +626,7 @@ TEST_F(RunCuda, FaultsNeverReachTheProgram) {
       in_folder.folder = folder_.path();
       run_process(command, in_folder);
       const std::string out = read_file(folder_.path() / "out.txt").value_or("");
-      EXPECT_EQ(out, run_process(program({"steps", "2000"})).out + "end 0\n");
+      EXPECT_EQ(out, alone({"steps", "2000"}) + "end 0\n");
       continue;
     }
     const auto replaced = run(arguments);
@@ -648,13 +636,14 @@ TEST_F(RunCuda, FaultsNeverReachTheProgram) {
 }
 
 /// HIP, on the fake run time, whose kernel forgets a number in blocks of 64 and ends the process in blocks of 1024.
-class RunHip : public testing::Test {
+class RunHip : public Watched {
  protected:
+  RunHip() : Watched(ERGOTUNE_BINARY_DIR "/tests/hip_program") {}
   void SetUp() override {
     if (!hiprtc::api().usable()) GTEST_SKIP() << "no hiprtc: " << hiprtc::api().problem();
     environment_ = {{"ERGOTUNE_HIP", ERGOTUNE_BINARY_DIR "/tests/fakes/hip/libamdhip64.so.5"},
                     {"FAKE_HIP_KERNELS", ERGOTUNE_BINARY_DIR "/tests/fakes/hip/kernels.so"},
-                    {"FAKE_CUDA_LOG", (folder_.path() / "launches.txt").string()},
+                    {"FAKE_CUDA_LOG", log()},
                     {"HIPRTC", hiprtc::api().library_name()}};
     for (const auto& [name, value] : environment_) ::setenv(name.c_str(), value.c_str(), 1);
     code_ = (folder_.path() / "code.hsaco").string();
@@ -664,37 +653,15 @@ class RunHip : public testing::Test {
     for (const auto& [name, value] : environment_) ::unsetenv(name.c_str());
     ::unsetenv("FAKE_CUDA_FAIL");
   }
-  std::vector<std::string> program(std::vector<std::string> arguments) const {
-    arguments.insert(arguments.begin(), std::string(ERGOTUNE_BINARY_DIR) + "/tests/hip_program");
-    return arguments;
+  void write_tuned(int block) const {
+    write_wisdom("doubled", {{"WORK_GROUP_X", block}}, 1024, {{"name", "AMD Instinct MI250X"}, {"backend", "hip"}});
   }
-  ProcessResult with(std::vector<std::string> verb, const std::vector<std::string>& arguments) {
-    verb.push_back("--");
-    for (const std::string& word : program(arguments)) verb.push_back(word);
-    std::filesystem::remove(folder_.path() / "launches.txt");
-    return ergotune(folder_, verb);
-  }
-  void write_wisdom(int block) {
-    const nlohmann::json record{{"configuration", {{"WORK_GROUP_X", block}}},
-                                {"problem_size", {1024}},
-                                {"objective", "time"},
-                                {"device", {{"name", "AMD Instinct MI250X"}, {"backend", "hip"}}}};
-    folder_.write("c/doubled.wisdom", "{\"ergotune_wisdom\":2,\"kernel\":\"doubled\"}\n" + record.dump() + "\n");
-  }
-  std::size_t launches_of(const std::string& geometry) const {
-    const std::string log = read_file(folder_.path() / "launches.txt").value_or(""),
-                      line = "doubled " + geometry + '\n';
-    std::size_t count = 0;
-    for (std::size_t at = 0; (at = log.find(line, at)) != std::string::npos; ++at) ++count;
-    return count;
-  }
-  TemporaryFolder folder_;
   std::string code_;
   std::map<std::string, std::string> environment_;
 };
 
 TEST_F(RunHip, KernelsAreListedWithTimes) {
-  const auto kernels = json_of(with({"capture", "--list", "--json"}, {"built", code_}))["kernels"];
+  const auto kernels = json_of(capture({"--list", "--json"}, {"built", code_}))["kernels"];
   ASSERT_EQ(kernels.size(), 1u) << kernels.dump();
   EXPECT_EQ(kernels[0]["kernel"], "doubled");
   EXPECT_EQ(kernels[0]["launches"], 3);
@@ -705,7 +672,7 @@ TEST_F(RunHip, KernelsAreListedWithTimes) {
 // A module's function, the function of the host that hipcc registers, and source for hiprtc.
 TEST_F(RunHip, LaunchesAreCapturedAndReplacedHoweverTheKernelWasMade) {
   for (const std::string how : {"module", "built", "source", "proc-address", "extended"}) {
-    const auto captured = with({"capture", "-o", "c", "--force"}, {how, code_});
+    const auto captured = capture({"-o", "c", "--force"}, {how, code_});
     ASSERT_EQ(captured.exit_code, 0) << how << captured.err;
     const bool source = how == "source";
     EXPECT_THAT(*read_file(folder_.path() / "c/problem.toml"),
@@ -714,57 +681,57 @@ TEST_F(RunHip, LaunchesAreCapturedAndReplacedHoweverTheKernelWasMade) {
     const auto measured =
         json_of(ergotune(folder_, {"measure", "c", "--device", "hip:0", "--store", how + ".db", "--json"}));
     EXPECT_TRUE(is_right(measured["status"])) << how << measured.dump();
-    write_wisdom(128);
-    const std::string alone = run_process(program({how, code_})).out;
+    write_tuned(128);
+    const std::string own = alone({how, code_});
     const auto replaced = with({"run", "--wisdom", "c"}, {how, code_});
     EXPECT_EQ(replaced.exit_code, 0) << how;
-    EXPECT_EQ(replaced.out, alone) << how;
-    EXPECT_EQ(launches_of("8x128"), 3u) << how << ", one of them on copies: " << replaced.err;
-    EXPECT_EQ(launches_of("4x256"), 1u) << how;
+    EXPECT_EQ(replaced.out, own) << how;
+    EXPECT_EQ(launches_of("doubled 8x128"), 3u) << how << ", one of them on copies: " << replaced.err;
+    EXPECT_EQ(launches_of("doubled 4x256"), 1u) << how;
   }
 }
 
 TEST_F(RunHip, WhatIsInDoubtRunsAsItIs) {
-  ASSERT_EQ(with({"capture", "-o", "c"}, {"built", code_}).exit_code, 0);
-  const std::string alone = run_process(program({"built", code_})).out;
-  write_wisdom(64);  // wrong results
-  EXPECT_EQ(with({"run", "--wisdom", "c"}, {"built", code_}).out, alone);
-  EXPECT_EQ(launches_of("16x64"), 1u) << "on copies";
-  EXPECT_EQ(launches_of("4x256"), 3u);
-  write_wisdom(128);
+  ASSERT_EQ(capture({"-o", "c"}, {"built", code_}).exit_code, 0);
+  const std::string own = alone({"built", code_});
+  write_tuned(64);  // wrong results
+  EXPECT_EQ(with({"run", "--wisdom", "c"}, {"built", code_}).out, own);
+  EXPECT_EQ(launches_of("doubled 16x64"), 1u) << "on copies";
+  EXPECT_EQ(launches_of("doubled 4x256"), 3u);
+  write_tuned(128);
   // another code object with a kernel of that name
   std::string other = *read_file(code_);
   other.back() = static_cast<char>(other.back() ^ 1);
   folder_.write("other.hsaco", other);
-  EXPECT_EQ(with({"run", "--wisdom", "c"}, {"built", (folder_.path() / "other.hsaco").string()}).out, alone);
-  EXPECT_EQ(launches_of("8x128"), 0u);
+  EXPECT_EQ(with({"run", "--wisdom", "c"}, {"built", (folder_.path() / "other.hsaco").string()}).out, own);
+  EXPECT_EQ(launches_of("doubled 8x128"), 0u);
   for (const char* fault : {"cuMemAlloc_v2=2@3", "cuMemcpyDtoDAsync_v2=1", "cuMemcpyDtoHAsync_v2=719"}) {
     ::setenv("FAKE_CUDA_FAIL", fault, 1);
     const auto ended = with({"run", "--wisdom", "c"}, {"end", code_, "3"});
     ::unsetenv("FAKE_CUDA_FAIL");
-    EXPECT_EQ(ended.out, alone) << fault << ended.err;
+    EXPECT_EQ(ended.out, own) << fault << ended.err;
     EXPECT_EQ(ended.exit_code, 3) << fault;
   }
 }
 
 // FFTs and element-wise kernels are often given one buffer as their input and output.
 TEST_F(RunHip, AnArgumentMayBeAnothersMemory) {
-  ASSERT_EQ(with({"capture", "-o", "c"}, {"in-place", code_}).exit_code, 0);
+  ASSERT_EQ(capture({"-o", "c"}, {"in-place", code_}).exit_code, 0);
   const auto measured = json_of(ergotune(folder_, {"measure", "c", "--device", "hip:0", "--store", "c.db", "--json"}));
   EXPECT_TRUE(is_right(measured["status"])) << measured.dump();
-  write_wisdom(128);
-  const std::string alone = run_process(program({"in-place", code_})).out;
-  EXPECT_EQ(with({"run", "--wisdom", "c"}, {"in-place", code_}).out, alone);
-  EXPECT_EQ(launches_of("8x128"), 3u);
+  write_tuned(128);
+  const std::string own = alone({"in-place", code_});
+  EXPECT_EQ(with({"run", "--wisdom", "c"}, {"in-place", code_}).out, own);
+  EXPECT_EQ(launches_of("doubled 8x128"), 3u);
 }
 
 TEST_F(RunHip, AGraphTakesTheVerifiedLaunch) {
-  ASSERT_EQ(with({"capture", "-o", "c"}, {"built", code_}).exit_code, 0);
-  write_wisdom(128);
-  const std::string alone = run_process(program({"graph", code_})).out;
+  ASSERT_EQ(capture({"-o", "c"}, {"built", code_}).exit_code, 0);
+  write_tuned(128);
+  const std::string own = alone({"graph", code_});
   const auto graph = with({"run", "--wisdom", "c"}, {"graph", code_});
-  EXPECT_EQ(graph.out, alone);
-  EXPECT_EQ(launches_of("8x128"), 3u) << "one on copies, two of the graph: " << graph.err;
+  EXPECT_EQ(graph.out, own);
+  EXPECT_EQ(launches_of("doubled 8x128"), 3u) << "one on copies, two of the graph: " << graph.err;
 }
 
 }  // namespace

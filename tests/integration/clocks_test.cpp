@@ -79,9 +79,9 @@ TEST_F(Clocks, SetHoldsWhileACommandRuns) {
   EXPECT_EQ(run({"--core-clock", "991"}, "exit 0").exit_code, 2) << "no clock of this device";
   EXPECT_EQ(run({}, "exit 0").exit_code, 2) << "nothing to set";
   EXPECT_EQ(ergotune({"clocks", "set", "--control", "nvml:0", "--core-clock", "990"}).exit_code, 2) << "no command";
-  const ProcessResult second = run({"--core-clock", "990"}, fmt::format("{}/ergotune clocks set --control nvml:0 "
-                                                                        "--core-clock 1395 -- true",
-                                                                        ERGOTUNE_BINARY_DIR));
+  const ProcessResult second =
+      run({"--core-clock", "990"},
+          fmt::format("{}/ergotune clocks set --control nvml:0 --core-clock 1395 -- true", ERGOTUNE_BINARY_DIR));
   EXPECT_EQ(second.exit_code, 2) << "the first session holds the device: " << second.err;
   EXPECT_EQ(locked(), 0);
 }
@@ -92,8 +92,7 @@ TEST_F(Clocks, SetTakesTheHighestClockThatWisdomHasForThisGpu) {
   options.environment["ERGOTUNE_CUDA"] = ERGOTUNE_BINARY_DIR "/tests/fakes/cuda/libcuda.so.1";
   test::TemporaryFolder folder;
   const json devices = json::parse(ergotune({"devices", "--json"}).out).at("devices");
-  const auto gpu =
-      std::find_if(devices.begin(), devices.end(), [&](const json& one) { return one.at("uuid") == uuid; });
+  const auto gpu = std::ranges::find_if(devices, [&](const json& one) { return one.at("uuid") == uuid; });
   ASSERT_NE(gpu, devices.end()) << devices.dump(1);
   const auto write = [&](const std::string& kernel, const json& execution, const std::string& device) {
     const json record{{"configuration", {{"X", 1}}},
@@ -138,7 +137,7 @@ TEST_F(Clocks, SetHoldsOnEachNodeOfAProgram) {
   };
   const auto locks = [](fake_nvml::FakeNvml& gpu) {
     const auto calls = gpu.setter_calls();
-    return std::count_if(calls.begin(), calls.end(), [](const auto& call) {
+    return std::ranges::count_if(calls, [](const auto& call) {
       return std::string(call.function) == "nvmlDeviceSetGpuLockedClocks" && call.a == 990;
     });
   };
@@ -157,9 +156,8 @@ TEST_F(Clocks, SetHoldsOnEachNodeOfAProgram) {
 
 TEST_F(Clocks, SetHoldsUntilAProcessEnds) {
   const std::string script = fmt::format(
-      "sleep 1000 & app=$!; {0}/ergotune clocks set --control nvml:0 --core-clock 990 --for $app & holder=$!; "
-      "until {0}/ergotune clocks status --json --control nvml:0 | grep -q '\"session_alive\": true'; do sleep 0.05; "
-      "done; "
+      "sleep 1000 & app=$!; {0}/ergotune clocks set --control nvml:0 --core-clock 990 --for $app & holder=$!; until "
+      "{0}/ergotune clocks status --json --control nvml:0 | grep -q '\"session_alive\": true'; do sleep 0.05; done; "
       "kill -9 $app; wait $holder",
       ERGOTUNE_BINARY_DIR);
   const ProcessResult result = run_process({"sh", "-c", script}, options);

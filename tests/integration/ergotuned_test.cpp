@@ -18,6 +18,7 @@
 #include "base/process/process.hpp"
 #include "ergotune/error.hpp"
 #include "ergotune/random.hpp"
+#include "error_of.hpp"
 #include "fakes/control_trees/control_trees.hpp"
 #include "integration/support/command.hpp"
 #include "power/controls/control_backends.hpp"
@@ -31,7 +32,6 @@ namespace {
 using control_trees::kTegraGpu;
 using test::eventually;
 using ::testing::HasSubstr;
-using ::testing::SizeIs;
 constexpr auto kCore = ControlQuantity::core_clock_mhz;
 
 // A client that sets clocks through the helper until it is killed.
@@ -181,12 +181,7 @@ TEST_F(Ergotuned, PutsBackWhenItIsStopped) {
 TEST_F(Ergotuned, ASecondSessionIsRefused) {
   start();
   auto first = ControlSession::open(usable_control("tegra"));
-  try {
-    ControlSession::open(usable_control("tegra"));
-    FAIL();
-  } catch (const UserError& error) {
-    EXPECT_THAT(error.what(), HasSubstr(std::to_string(getpid())));
-  }
+  EXPECT_THAT(error_of([&] { ControlSession::open(usable_control("tegra")); }), HasSubstr(std::to_string(getpid())));
 }
 
 TEST_F(Ergotuned, AUserWhoIsNotInThePolicyIsReported) {

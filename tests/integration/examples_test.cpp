@@ -168,12 +168,11 @@ std::vector<std::string> portable_examples() {
   for (const auto& entry : std::filesystem::recursive_directory_iterator(kExamples)) {
     const std::string file = std::filesystem::relative(entry.path(), kExamples).string();
     if (entry.path().extension() != ".toml") continue;
-    if (std::any_of(nvidias.begin(), nvidias.end(), [&](const char* start) { return file.starts_with(start); }))
-      continue;
+    if (std::ranges::any_of(nvidias, [&](const char* start) { return file.starts_with(start); })) continue;
     const std::string text = *read_file(entry.path());
     if (text.find("cuda = \"") != std::string::npos) files.push_back(file);
   }
-  std::sort(files.begin(), files.end());
+  std::ranges::sort(files);
   return files;
 }
 
@@ -186,7 +185,7 @@ TEST_P(HipExample, ItsCudaSourceCompilesAsHipAndItsResourcesAreKnown) {
   std::vector<std::string> targets = {"gfx90a", "gfx1030"};
 #ifdef ERGOTUNE_NIGHTLY
   const auto known = hiprtc::architectures();
-  if (known && std::find(known->begin(), known->end(), "gfx942") != known->end()) targets.emplace_back("gfx942");
+  if (known && std::ranges::find(*known, "gfx942") != known->end()) targets.emplace_back("gfx942");
 #else
   targets.erase(targets.begin() + static_cast<std::ptrdiff_t>(GetParam().size() % 2));  // one of them
 #endif
@@ -218,8 +217,7 @@ TEST_P(HipExample, ItsCudaSourceCompilesAsHipAndItsResourcesAreKnown) {
           << target << " " << description(problem, configuration);
       const auto code = hip::read_code_object(binary.bytes);
       ASSERT_TRUE(code);
-      const auto found = std::find_if(code->kernels.begin(), code->kernels.end(),
-                                      [&](const auto& k) { return k.name == binary.entry; });
+      const auto found = std::ranges::find_if(code->kernels, [&](const auto& k) { return k.name == binary.entry; });
       ASSERT_NE(found, code->kernels.end()) << binary.entry;
       EXPECT_NE(code->target.find(target), std::string::npos) << code->target;
       EXPECT_EQ(found->wavefront, lanes);

@@ -23,6 +23,19 @@ namespace {
 using ::testing::HasSubstr;
 
 constexpr int kConfigurations = 4;
+/// Measures them all.
+const std::vector<std::string> kTune{"tune",         "p.toml", "--device",    "host",  "--strategy", "brute_force",
+                                     "--no-confirm", "--json", "--precision", "1000%", "--store",    "p.db"};
+
+/// Each of the configurations has one row, in one session.
+std::map<std::string, std::vector<std::string>> expect_complete(const std::filesystem::path& store,
+                                                                const std::string& what) {
+  const auto rows = stored_rows(store);
+  EXPECT_EQ(rows.size(), std::size_t{kConfigurations}) << what;
+  for (const auto& [configuration, statuses] : rows)
+    EXPECT_EQ(statuses, std::vector<std::string>{"ok"}) << what << configuration;
+  return rows;
+}
 
 std::size_t lines_of(const std::string& text, const std::string& start) {
   std::istringstream in(text);
@@ -67,9 +80,7 @@ TEST_F(Faults, AStoreLosesNothingAndASessionGoesOnAfterwards) {
   for (const std::string& fault : chosen_faults(all, 4)) {
     TemporaryFolder folder;
     folder.write("p.toml", counting_problem(kConfigurations));
-    const std::vector<std::string> tune{"tune",         "p.toml", "--device",    "host",  "--strategy", "brute_force",
-                                        "--no-confirm", "--json", "--precision", "1000%", "--store",    "p.db"};
-    const ProcessResult first = faulty(folder, fault, tune);
+    const ProcessResult first = faulty(folder, fault, kTune);
     const auto store = folder.path() / "p.db";
     std::map<std::string, std::vector<std::string>> kept;
     if (std::filesystem::exists(store) && std::filesystem::file_size(store) > 0 && first.exit_code == 0)
@@ -77,13 +88,10 @@ TEST_F(Faults, AStoreLosesNothingAndASessionGoesOnAfterwards) {
     if (first.exit_code == 0) {
       EXPECT_EQ(kept.size(), std::size_t{kConfigurations}) << fault;
     }
-    const auto document = json_of(ergotune(folder, tune));
+    const auto document = json_of(ergotune(folder, kTune));
     EXPECT_EQ(document["evaluated"].get<int>() + document["resumed"].get<int>(), kConfigurations) << fault;
     EXPECT_EQ(integrity(store), "ok") << fault;
-    const auto rows = stored_rows(store);
-    EXPECT_EQ(rows.size(), std::size_t{kConfigurations}) << fault;
-    for (const auto& [configuration, statuses] : rows)
-      EXPECT_EQ(statuses, std::vector<std::string>{"ok"}) << fault << configuration;
+    const auto rows = expect_complete(store, fault);
     for (const auto& [configuration, statuses] : kept)
       EXPECT_TRUE(rows.contains(configuration)) << fault << configuration;
   }
@@ -105,15 +113,10 @@ TEST_F(Faults, NoProcessesDescriptorsOrRoomAreNoConfigurationsResult) {
   for (const std::string& fault : chosen_faults(all, 4)) {
     TemporaryFolder folder;
     folder.write("p.toml", counting_problem(kConfigurations));
-    const std::vector<std::string> tune{"tune",         "p.toml", "--device",    "host",  "--strategy", "brute_force",
-                                        "--no-confirm", "--json", "--precision", "1000%", "--store",    "p.db"};
-    faulty(folder, fault, tune);
-    const auto document = json_of(ergotune(folder, tune));
+    faulty(folder, fault, kTune);
+    const auto document = json_of(ergotune(folder, kTune));
     EXPECT_EQ(document["evaluated"].get<int>() + document["resumed"].get<int>(), kConfigurations) << fault;
-    const auto rows = stored_rows(folder.path() / "p.db");  // of one session: it was found again
-    EXPECT_EQ(rows.size(), std::size_t{kConfigurations}) << fault;
-    for (const auto& [configuration, statuses] : rows)
-      EXPECT_EQ(statuses, std::vector<std::string>{"ok"}) << fault << configuration;
+    expect_complete(folder.path() / "p.db", fault);  // the session was found again
   }
   EXPECT_GT(fired, 3);
 }
@@ -122,9 +125,7 @@ TEST_F(Faults, ShortReadsAndWritesChangeNothing) {
   for (const char* call : {"read", "write"}) {
     TemporaryFolder folder;
     folder.write("p.toml", counting_problem(kConfigurations));
-    const auto result = faulty(folder, fmt::format("call={},nth=1,error=0,stays", call),
-                               {"tune", "p.toml", "--device", "host", "--strategy", "brute_force", "--no-confirm",
-                                "--json", "--precision", "1000%", "--store", "p.db"});
+    const auto result = faulty(folder, fmt::format("call={},nth=1,error=0,stays", call), kTune);
     ASSERT_EQ(result.exit_code, 0) << call << ": " << result.err;
     EXPECT_EQ(json_of(result)["evaluated"], kConfigurations);
     EXPECT_EQ(stored_rows(folder.path() / "p.db").size(), std::size_t{kConfigurations});
@@ -150,7 +151,7 @@ TEST_F(Faults, AWallClockThatStepsChangesNothing) {
 /// The session and its workers stand still for longer than a kernel may take, as when a batch system suspends a job.
 TEST_F(Faults, AMachineThatSleepsGoesOn) {
   TemporaryFolder folder;
-  std::string problem = counting_problem(4);
+  std::string problem = counting_problem(kConfigurations);
   const auto running = folder.path() / "running";  // the second configuration says so, and takes its time
   problem.insert(problem.find("static volatile"), "#include <fcntl.h>\n#include <unistd.h>\n");
   problem.insert(problem.find("for (int i = 0; i < 1000 "),
@@ -160,7 +161,6 @@ TEST_F(Faults, AMachineThatSleepsGoesOn) {
   ChildProcess session =
       start_ergotune(folder, {"tune", "p.toml", "--device", "host", "--strategy", "brute_force", "--no-confirm",
                               "--precision", "1000%", "--store", "p.db", "--time-limit", "2.5"});
-  const auto store = folder.path() / "p.db";
   for (int i = 0; i < 6000 && !std::filesystem::exists(running); ++i) ::usleep(10'000);
   std::vector<pid_t> stopped{session.pid()};
   std::ifstream children(fmt::format("/proc/{0}/task/{0}/children", session.pid()));
@@ -172,10 +172,7 @@ TEST_F(Faults, AMachineThatSleepsGoesOn) {
   const auto status = session.wait(120);
   ASSERT_TRUE(status);
   EXPECT_TRUE(WIFEXITED(*status) && WEXITSTATUS(*status) == 0);
-  const auto rows = stored_rows(store);
-  EXPECT_EQ(rows.size(), 4u);
-  for (const auto& [configuration, statuses] : rows)
-    EXPECT_EQ(statuses, std::vector<std::string>{"ok"}) << configuration;
+  expect_complete(folder.path() / "p.db", "");
 }
 
 /// Nobody can be told, or nobody reads to the end: the work is done all the same, and the exit code says what was not.
@@ -207,8 +204,7 @@ TEST_F(Faults, StreamsThatTakeNothingEndNoWork) {
   folder.write("long.toml", simulated_problem(400));
   const ProcessResult cut = shell(
       "tune long.toml --device sim:a100 --strategy brute_force --no-confirm --store long.db --top 400 --wisdom w | "
-      "true; "
-      "exit ${PIPESTATUS[0]}");
+      "true; exit ${PIPESTATUS[0]}");
   EXPECT_THAT(cut.exit_code, ::testing::AnyOf(1, 128 + SIGPIPE)) << cut.err;
   EXPECT_TRUE(std::filesystem::exists(folder.path() / "w")) << "the winner is kept, whoever reads the answer";
 }

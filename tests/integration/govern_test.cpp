@@ -11,8 +11,8 @@
 #include "base/clock.hpp"
 #include "base/files.hpp"
 #include "ergotune/random.hpp"
-#include "fakes/nvml/fake_nvml.hpp"
 #include "integration/support/command.hpp"
+#include "integration/support/fake_gpu.hpp"
 #include "power/guardian/guardian.hpp"
 
 namespace ergotune::test {
@@ -34,20 +34,13 @@ while time.monotonic() < end:
 sys.exit(3)
 )";
 
-struct QuietGovern : ::testing::Test {
-  fake_nvml::FakeNvml nvml{"generation=ga100 devices=1"};
-  TemporaryFolder folder;
-  std::map<std::string, std::string> environment = nvml.environment();
+struct QuietGovern : OnFakeGpu {
+  QuietGovern() : OnFakeGpu("generation=ga100 devices=1") {}
   void SetUp() override {
-    environment["ERGOTUNE_STATE_DIR"] = (folder.path() / "state").string();
-    environment["ERGOTUNE_HELPER_SOCKET"] = "/nowhere";
-    for (const auto& [name, value] : environment) ::setenv(name.c_str(), value.c_str(), 1);
+    OnFakeGpu::SetUp();
     nvml.gpu().counter.sleeps = 0;
     nvml.restart_gpus();
     folder.write("program.py", kProgram);
-  }
-  void TearDown() override {
-    for (const auto& [name, value] : environment) ::unsetenv(name.c_str());
   }
   static std::vector<std::string> govern(const std::string& seconds, bool tells) {
     std::vector<std::string> words{"govern", "--control", "nvml:0", "--max-slowdown", "20%", "-o", "g.json", "--"};

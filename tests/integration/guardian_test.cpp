@@ -195,8 +195,7 @@ TEST(Guardian, RestoresAfterAKillAtARandomMoment) {
     }
     session.wait();
     ++by_kind[name_of(kill)];
-    // Whoever still watches gets the time to finish; where nobody does, the next start of the command puts it
-    // back.
+    // Whoever still watches gets the time to finish; where nobody does, the next start of the command puts it back.
     const bool by_itself = eventually(
         [&] {
           while (waitpid(-1, nullptr, WNOHANG) > 0) {
@@ -223,17 +222,15 @@ TEST(Guardian, RestoresAfterAKillAtARandomMoment) {
   while (waitpid(-1, nullptr, WNOHANG) > 0) {
   }
   std::printf(
-      "%d of %d killed sessions restored (seed %llu); settings were changed at the moment of the kill in %d, "
-      "a "
-      "journal was open in %d; %d needed `ergotune clocks restore` because their guardian was killed too\n",
+      "%d of %d killed sessions restored (seed %llu); settings were changed at the moment of the kill in %d, a journal "
+      "was open in %d; %d needed `ergotune clocks restore` because their guardian was killed too\n",
       restored, runs, static_cast<unsigned long long>(seed), changed_when_killed, journal_when_killed, replayed);
   for (const auto& [name, count] : by_kind) std::printf("  %-24s %d\n", name.c_str(), count);
   EXPECT_EQ(restored, runs);
   EXPECT_GT(changed_when_killed, runs / 10) << "the kills must meet sessions that have changed something";
 }
 
-// The same through the command itself: its hidden verb is the guardian of sessions in programs that are not
-// ergotune.
+// The same through the command itself: its hidden verb is the guardian of sessions in programs that are not ergotune.
 TEST(Guardian, VerbIsHiddenAndRefusesToBeStartedByHand) {
   const auto help = run_process({ERGOTUNE_BINARY_DIR "/ergotune", "--help"});
   EXPECT_EQ(help.out.find("guardian"), std::string::npos);

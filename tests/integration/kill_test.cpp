@@ -13,8 +13,8 @@
 
 #include "base/clock.hpp"
 #include "ergotune/random.hpp"
-#include "fakes/nvml/fake_nvml.hpp"
 #include "integration/support/command.hpp"
+#include "integration/support/fake_gpu.hpp"
 
 namespace ergotune::test {
 namespace {
@@ -59,20 +59,8 @@ void work(int n, float* b) {
 '''
 )toml";
 
-struct KillOnABoard : ::testing::Test {
-  fake_nvml::FakeNvml nvml{"generation=hopper devices=1"};
-  TemporaryFolder folder;
-  void SetUp() override {
-    auto environment = nvml.environment();
-    environment["ERGOTUNE_STATE_DIR"] = (folder.path() / "state").string();
-    environment["ERGOTUNE_HELPER_SOCKET"] = "/nowhere";
-    for (const auto& [name, value] : environment) setenv(name.c_str(), value.c_str(), 1);
-  }
-  void TearDown() override {
-    for (const char* name :
-         {"ERGOTUNE_NVML", "ERGOTUNE_FAKE_NVML_STATE", "ERGOTUNE_STATE_DIR", "ERGOTUNE_HELPER_SOCKET"})
-      unsetenv(name);
-  }
+struct KillOnABoard : OnFakeGpu {
+  KillOnABoard() : OnFakeGpu("generation=hopper devices=1") {}
   /// Who set what, for what went wrong.
   std::string last_calls() {
     std::string message = "\nlast calls of setters:";
@@ -157,11 +145,10 @@ TEST_F(QuietKillOnABoard, HoweverAPlanIsKilledTheUsersOwnSettingsComeBack) {
   for (const auto& plan : document["plans"])
     EXPECT_FALSE(plan.contains("why_not")) << plan << ::testing::PrintToString(stored_rows(store()));
   EXPECT_EQ(nvml.gpu().power_limit_mw, 650'000u);
-  std::fprintf(
-      stderr,
-      "%d kills, %d of sessions at work, settings were changed at the moment of %d; %d sessions got on between two "
-      "kills, %d pairs of plans came to their end\n",
-      kills(), kills() - ended, changed, stages_seen, campaigns - 1);
+  std::fprintf(stderr,
+               "%d kills, %d of sessions at work, settings were changed at the moment of %d; %d sessions got on "
+               "between two kills, %d pairs of plans came to their end\n",
+               kills(), kills() - ended, changed, stages_seen, campaigns - 1);
 }
 
 }  // namespace

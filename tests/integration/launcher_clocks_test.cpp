@@ -13,12 +13,11 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "base/clock.hpp"
 #include "base/files.hpp"
 #include "device/cuda/nvrtc_api.hpp"
 #include "ergotune/random.hpp"
-#include "fakes/nvml/fake_nvml.hpp"
 #include "integration/support/command.hpp"
+#include "integration/support/fake_gpu.hpp"
 #include "patience.hpp"
 #include "power/guardian/guardian.hpp"
 
@@ -29,7 +28,7 @@ using nlohmann::json;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-std::ptrdiff_t lines(const std::string& text) { return std::count(text.begin(), text.end(), '\n'); }
+std::ptrdiff_t lines(const std::string& text) { return std::ranges::count(text, '\n'); }
 
 // The fake driver runs add_one(int* x, int n) whatever its source is.
 const char* const kProblem = R"(
@@ -50,28 +49,20 @@ global = ["n"]
 block = ["block"]
 )";
 
-struct LauncherClocks : ::testing::Test {
-  fake_nvml::FakeNvml nvml{"generation=hopper devices=1"};
-  TemporaryFolder folder;
-  std::map<std::string, std::string> environment;
+struct LauncherClocks : OnFakeGpu {
   int applications = 0;
+  LauncherClocks() : OnFakeGpu("generation=hopper devices=1") {}
   void SetUp() override {
     if (!nvrtc::api().usable()) GTEST_SKIP() << "no NVRTC: " << nvrtc::api().problem();
     const char* uuid = "GPU-00102030-4050-6070-8090-a0b0c0d0e0f0";  // the fake CUDA driver's
     std::snprintf(nvml.gpu().uuid, sizeof nvml.gpu().uuid, "%s", uuid);
     nvml.gpu().power_limit_mw = 650'000;  // the user's own
-    environment = nvml.environment();
     environment["ERGOTUNE_CUDA"] = ERGOTUNE_BINARY_DIR "/tests/fakes/cuda/libcuda.so.1";
-    environment["ERGOTUNE_STATE_DIR"] = (folder.path() / "state").string();
-    environment["ERGOTUNE_HELPER_SOCKET"] = "/nowhere";
     environment["ERGOTUNE_COMMAND"] = ergotune_program();
-    for (const auto& [name, value] : environment) ::setenv(name.c_str(), value.c_str(), 1);
+    OnFakeGpu::SetUp();
     folder.write("add.toml", kProblem);
     std::filesystem::create_directory(folder.path() / "wisdom");
     wisdom(R"({"core_clock_mhz": 1395, "power_limit_w": 500})");
-  }
-  void TearDown() override {
-    for (const auto& [name, value] : environment) ::unsetenv(name.c_str());
   }
   void wisdom(const std::string& execution, const std::string& kernel = "add_one",
               const json& quantities = json::object()) const {

@@ -7,7 +7,6 @@
 #include <filesystem>
 #include <regex>
 
-#include "base/files.hpp"
 #include "integration/support/command.hpp"
 #include "kernel/wisdom.hpp"
 

@@ -1,7 +1,6 @@
-// A fake GPU as a live one: the command sets its clocks through the driver's interface, the kernel's time follows
-// them, and the physics are known (tests/fakes/nvml/live_kernel.hpp). Everything here runs in real time, so it is
-// short: the same GPUs in virtual time are in tests/tune/random_boards_test.cpp, and scripts/live-GPUs runs ten of
-// them live.
+// A fake GPU as a live one: the command sets its clocks through the driver's interface, the kernel's time follows them,
+// and the physics are known (tests/fakes/nvml/live_kernel.hpp). Everything here runs in real time, so it is short: the
+// same GPUs in virtual time are in tests/tune/random_boards_test.cpp, and scripts/live-GPUs runs ten of them live.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -16,9 +15,9 @@
 
 #include "base/clock.hpp"
 #include "ergotune/random.hpp"
-#include "fakes/nvml/fake_nvml.hpp"
 #include "fakes/nvml/live_kernel.hpp"
 #include "integration/support/command.hpp"
+#include "integration/support/fake_gpu.hpp"
 
 namespace ergotune::test {
 namespace {
@@ -26,19 +25,12 @@ namespace {
 using ::testing::HasSubstr;
 using Json = nlohmann::json;
 
-/// One GPU, a folder, and the environment that points the command at them. (Quiet: ctest runs few others beside
-/// these.)
-struct QuietLiveGpu : ::testing::Test {
-  fake_nvml::FakeNvml nvml{"generation=ga100 devices=1"};
-  TemporaryFolder folder;
-  std::map<std::string, std::string> environment;
-
+/// One GPU, a folder, and the environment that points the command at them. (Quiet: ctest runs few others beside these.)
+struct QuietLiveGpu : OnFakeGpu {
+  QuietLiveGpu() : OnFakeGpu("generation=ga100 devices=1") {}
   void SetUp() override {
-    environment = nvml.environment();
-    environment["ERGOTUNE_STATE_DIR"] = (folder.path() / "state").string();
     environment["ERGOTUNE_DATA_DIR"] = (folder.path() / "data").string();
-    environment["ERGOTUNE_HELPER_SOCKET"] = "/nowhere";
-    for (const auto& [name, value] : environment) setenv(name.c_str(), value.c_str(), 1);
+    OnFakeGpu::SetUp();
     // A quick counter, so that a configuration takes half a second.
     nvml.gpu().counter.period = 0.002;
     nvml.gpu().counter.sleeps = 0;
@@ -55,7 +47,7 @@ struct QuietLiveGpu : ::testing::Test {
   void TearDown() override {
     const sched_param as_others{.sched_priority = 0};
     (void)::sched_setscheduler(0, SCHED_OTHER, &as_others);
-    for (const auto& [name, value] : environment) unsetenv(name.c_str());
+    OnFakeGpu::TearDown();
   }
   /// `count` clocks down from 1410 MHz.
   void give_clocks(int count, int step) {
@@ -127,8 +119,8 @@ TEST_F(QuietLiveGpu, TheModelReadsVoltagesAndStopsWhereTheGpuThrottles) {
   const auto smi = folder.write(
       "smi",
       fmt::format("#!/usr/bin/env python3\nimport struct\ns = open('{}', 'rb')\ndef d(at):\n  s.seek(at)\n  return "
-                  "struct.unpack('d', s.read(8))[0]\nf = d({})\nv = 0.72 + (1.05 - 0.72) * max(0, f - 700) / "
-                  "(1410 - 700)\nprint('        Graphics                          : %.3f mV' % (1000 * v))\n",
+                  "struct.unpack('d', s.read(8))[0]\nf = d({})\nv = 0.72 + (1.05 - 0.72) * max(0, f - 700) / (1410 - "
+                  "700)\nprint('        Graphics                          : %.3f mV' % (1000 * v))\n",
                   nvml.path(), at(offsetof(fake_nvml::Gpu, clock_mhz))));
   ::chmod(smi.c_str(), 0755);
   setenv("ERGOTUNE_NVIDIA_SMI", smi.c_str(), 1);
@@ -262,7 +254,7 @@ TEST_F(QuietLiveGpu, EnergyOverTemperatureIsFoundKeptAndUsed) {
   EXPECT_EQ(study["corrected"]["provenance"], "modelled");
   std::ifstream csv(folder.path() / "t.csv");
   const std::string rows((std::istreambuf_iterator<char>(csv)), {});
-  EXPECT_EQ(std::count(rows.begin(), rows.end(), '\n'), 13);
+  EXPECT_EQ(std::ranges::count(rows, '\n'), 13);
   EXPECT_THAT(rows, HasSubstr("corrected_energy_j"));
   const Json found = json_of(ergotune(folder, measured));
   const Json &energy = found["quantities"]["energy"], &corrected = found["quantities"]["corrected_energy"];

@@ -188,8 +188,8 @@ TEST(NewUser, VariablesThatNothingFillsAreNoted) {
   TemporaryFolder folder;
   folder.write("k.cu", "__constant__ float unset[2];\n__global__ void f(float* x) { x[0] = unset[1]; }\n");
   folder.write("k.toml",
-               "[kernel]\nsource = \"k.cu\"\nfunction = \"f\"\narguments = [{ name = \"x\", type = \"float32\", "
-               "count = 1, access = \"write\" }]\n[kernel.launch]\ngrid = [1]\nblock = [1]\n[parameters]\nA = [1]\n");
+               "[kernel]\nsource = \"k.cu\"\nfunction = \"f\"\narguments = [{ name = \"x\", type = \"float32\", count "
+               "= 1, access = \"write\" }]\n[kernel.launch]\ngrid = [1]\nblock = [1]\n[parameters]\nA = [1]\n");
   const ProcessResult result = ergotune(folder, {"space", "k.toml", "--compile", "1", "--profile", "h100", "--json"});
   const auto notes = json_of(result).at("notes");
   ASSERT_EQ(notes.size(), 1u);
@@ -202,8 +202,8 @@ TEST(NewUser, BlocksThatTheDeviceDoesNotHaveAreCounted) {
   TemporaryFolder folder;
   folder.write("k.cu", "extern __shared__ float tile[];\n__global__ void f(float* x) { x[0] = tile[BYTES]; }\n");
   folder.write("k.toml",
-               "[kernel]\nsource = \"k.cu\"\nfunction = \"f\"\narguments = [{ name = \"x\", type = \"float32\", "
-               "count = 1, access = \"write\" }]\n[kernel.launch]\ngrid = [1]\nblock = [32]\nshared_memory_bytes = "
+               "[kernel]\nsource = \"k.cu\"\nfunction = \"f\"\narguments = [{ name = \"x\", type = \"float32\", count "
+               "= 1, access = \"write\" }]\n[kernel.launch]\ngrid = [1]\nblock = [32]\nshared_memory_bytes = "
                "\"BYTES\"\n[parameters]\nBYTES = [49152, 65536, 140000]\n");
   const auto compiled = json_of(
       ergotune(folder, {"space", "k.toml", "--compile", "all", "--profile", "rtx_a4000", "--json"}))["compiled"];
@@ -252,12 +252,11 @@ TEST(NewUser, TheReferenceOnTheHostIsCompiledForTheHost) {
   const auto compiles = [&](const std::string& body) {
     folder.write("k.toml", opencl_problem("float32",
                                           "[verification.host_function]\nfunction = \"expected\"\n"
-                                          "source = { c = { text = \"void expected(const float* x, float* "
-                                          "y) { " +
+                                          "source = { c = { text = \"void expected(const float* x, float* y) { " +
                                               body + " }\" } }\n"));
     const auto compiled = json_of(ergotune(folder, {"space", "k.toml", "--compile", "all", "--json"}))["compiled"];
     EXPECT_EQ(compiled.size(), 3u);
-    return std::count_if(compiled.begin(), compiled.end(), [](const auto& one) { return one["compiles"] == true; });
+    return std::ranges::count_if(compiled, [](const auto& one) { return one["compiles"] == true; });
   };
   EXPECT_EQ(compiles("y[0] = x[0];"), 3);
   EXPECT_EQ(compiles("y[0] = absent;"), 2) << "the first has the reference's error";

@@ -17,6 +17,7 @@
 #include <iterator>
 #include <set>
 
+#include "base/clock.hpp"
 #include "base/files.hpp"
 #include "fakes/sysfs_trees/sysfs_trees.hpp"
 #include "integration/support/command.hpp"
@@ -204,38 +205,27 @@ TEST_F(Nodes, ControlCEndsTheWaitForTheFirstNode) {
 
 TEST_F(Nodes, ALoginThatNeverAnswersIsReportedAndGivenUp) {
   auto arguments = command({"exec sleep 300"});
-  *std::next(std::find(arguments.begin(), arguments.end(), "--node-silence")) = "0.2";
+  *std::next(std::ranges::find(arguments, "--node-silence")) = "0.2";
   const auto result = ergotune(folder, arguments);
   EXPECT_EQ(result.exit_code, 2) << "no node is left";
   EXPECT_THAT(result.err, HasSubstr("no answer for 0.2 s")) << "before it is given up";
 }
 
-TEST_F(Nodes, AnAgentThatIsKilledGivesItsWorkBack) {
-  ChildProcess session = start_ergotune(folder, command({agent(1), agent(2)}));
-  ASSERT_TRUE(eventually([&] { return rows() > 8; })) << message();
-  for (const pid_t agent : agents_named(tag + "-1")) ::kill(agent, SIGKILL);
-  EXPECT_EQ(session.wait(100), 0) << message();
-  expect_each_once();
-  EXPECT_THAT(message(), HasSubstr("its agent ended"));
-}
+/// A signal to one of two agents, and what the session says of it.
+struct NodesSignalled : Nodes, ::testing::WithParamInterface<std::pair<int, const char*>> {};
 
-TEST_F(Nodes, AnAgentThatIsStoppedIsGivenUpByItsSilence) {
-  ChildProcess session = start_ergotune(folder, command({agent(1), agent(2)}));
-  ASSERT_TRUE(eventually([&] { return rows() > 8; })) << message();
-  const auto agents = agents_named(tag + "-2");
-  for (const pid_t agent : agents) ::kill(agent, SIGSTOP);
-  EXPECT_EQ(session.wait(100), 0) << message();
-  expect_each_once();
-  EXPECT_THAT(message(), HasSubstr("sent nothing"));
-}
+INSTANTIATE_TEST_SUITE_P(By, NodesSignalled,
+                         ::testing::Values(std::pair{SIGKILL, "its agent ended"}, std::pair{SIGSTOP, "sent nothing"},
+                                           std::pair{SIGTERM, "SIGTERM"}));
 
-TEST_F(Nodes, AnAgentThatIsReportedToGoHandsBack) {
+TEST_P(NodesSignalled, AnAgentThatGoesOrIsSilentGivesItsWorkBack) {
+  const auto& [signal, words] = GetParam();
   ChildProcess session = start_ergotune(folder, command({agent(1), agent(2)}));
   ASSERT_TRUE(eventually([&] { return rows() > 8; })) << message();
-  for (const pid_t agent : agents_named(tag + "-1")) ::kill(agent, SIGTERM);
+  for (const pid_t agent : agents_named(tag + "-1")) ::kill(agent, signal);
   EXPECT_EQ(session.wait(100), 0) << message();
   expect_each_once();
-  EXPECT_THAT(message(), HasSubstr("SIGTERM"));
+  EXPECT_THAT(message(), HasSubstr(words));
 }
 
 TEST_F(Nodes, AKilledSessionGoesOnWithOtherNodes) {

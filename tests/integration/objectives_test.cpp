@@ -17,8 +17,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-/// Time grows with `turn` and not with W; rate, which names the parameter W, is best at the largest W and
-/// least turn.
+/// Time grows with `turn` and not with W; rate, which names the parameter W, is best at the largest W and least turn.
 constexpr const char* kProblem = R"toml(
 name = "objectives"
 {objective}

@@ -48,8 +48,7 @@ TEST(PlanCommand, ComparesPlansOnASimulatedDevice) {
     EXPECT_EQ(plan["best"]["quantities"]["energy"]["provenance"], "simulated");
     EXPECT_TRUE(plan["best"]["configuration"].contains("core_clock_mhz"));
   }
-  // Going Green V-A: race-to-idle is never the least energy, two stages come close to the global optimum, and
-  // cheaper.
+  // Going Green V-A: race-to-idle is never the least energy, two stages come close to the global optimum, and cheaper.
   EXPECT_GT(plans["race_to_idle"]["above_optimum_percent"].get<double>(), 5);
   EXPECT_LT(plans["global_energy"]["above_optimum_percent"].get<double>(), 3);
   EXPECT_LT(plans["energy_then_clocks"]["above_optimum_percent"].get<double>(), 8);
@@ -67,12 +66,10 @@ TEST(PlanCommand, ReplaysTheRecordedA100GemmWithItsNoisyEnergies) {
   const std::string problem = folder() + "/gemm_a100.toml";
   std::ofstream(problem)
       << "name = \"gemm\"\nobjective = \"energy\"\n[parameters]\nnvml_pwr_limit = [250, 225, 200, 175, 150]\n"
-         "nvml_gr_clock = [1410]\nMWG = [16, 32, 64, 128]\nNWG = [16, 32, 64, 128]\nKWG = [32]\nMDIMC = [8, "
-         "16, 32]\n"
+         "nvml_gr_clock = [1410]\nMWG = [16, 32, 64, 128]\nNWG = [16, 32, 64, 128]\nKWG = [32]\nMDIMC = [8, 16, 32]\n"
          "NDIMC = [8, 16, 32]\nMDIMA = [8, 16, 32]\nNDIMB = [8, 16, 32]\nKWI = [2]\nVWM = [1, 2, 4, 8]\n"
          "VWN = [1, 2, 4, 8]\nSTRM = [0]\nSTRN = [0]\nSA = [0, 1]\nSB = [0, 1]\nPRECISION = [32]\n[kernel]\n"
-         "function = \"f\"\n[kernel.source.opencl]\ntext = \"kernel void f() {}\"\n[kernel.launch]\ngrid = "
-         "[1]\n"
+         "function = \"f\"\n[kernel.source.opencl]\ntext = \"kernel void f() {}\"\n[kernel.launch]\ngrid = [1]\n"
          "block = [1]\n";
   const ProcessResult result = command({"tune", problem, "--device", "replay:" + recording.string(), "--plan",
                                         "global_energy,race_to_idle,power_capping", "--no-store", "--json"});

@@ -15,9 +15,9 @@
 #include "base/files.hpp"
 #include "base/process/process.hpp"
 #include "ergotune/random.hpp"
-#include "fakes/nvml/fake_nvml.hpp"
 #include "fakes/sysfs_trees/sysfs_trees.hpp"
 #include "integration/support/command.hpp"
+#include "integration/support/fake_gpu.hpp"
 #include "program/supervisor.hpp"
 
 namespace ergotune::test {
@@ -225,7 +225,7 @@ TEST(Program, IsBuiltOnceForWhatTheStepsName) {
   folder.write("app.c", kBuiltApp);
   const auto log_lines = [&] {
     const std::string log = read_file(folder.path() / "log").value_or("");
-    return std::count(log.begin(), log.end(), '\n');
+    return std::ranges::count(log, '\n');
   };
   const auto document = json_of(ergotune(folder, tune("b.toml", {"--store", "b.db", "--no-confirm"})));
   EXPECT_EQ(document["statuses"]["compile_error"], 2) << document;
@@ -281,12 +281,12 @@ TEST(Program, EnergyIsThatOfTheProcessor) {
 TEST(Program, NeedsNoSensorWhereItReportsItsEnergy) {
   TemporaryFolder folder;
   const std::string meter = "--sensor \\\"command:sh -c 'while :; do echo 50; sleep 0.05; done'\\\"";
-  folder.write("n.toml",
-               "name = \"n\"\nobjective = \"energy\"\n[parameters]\nNAP = [0.4, 1.2]\n[program]\ncommand = [\"sh\", "
-               "\"-c\", \"" +
-                   ergotune_program() + " energy --node-command '{} --node a' --node-command '{} --node b' " + meter +
-                   " -o {{run}}/job.json -- sleep {{NAP}} && cat {{run}}/job.json\"]\n"
-                   "output = { energy = '^  \"joules\": ([0-9.e+]+)' }\n");
+  folder.write(
+      "n.toml",
+      "name = \"n\"\nobjective = \"energy\"\n[parameters]\nNAP = [0.4, 1.2]\n[program]\ncommand = [\"sh\", \"-c\", \"" +
+          ergotune_program() + " energy --node-command '{} --node a' --node-command '{} --node b' " + meter +
+          " -o {{run}}/job.json -- sleep {{NAP}} && cat {{run}}/job.json\"]\n"
+          "output = { energy = '^  \"joules\": ([0-9.e+]+)' }\n");
   setenv("ERGOTUNE_SYSFS_ROOT", (folder.path() / "nothing").c_str(), 1);
   const ProcessResult result = ergotune(folder, tune("n.toml", {"--no-store", "--no-confirm"}), 240);
   unsetenv("ERGOTUNE_SYSFS_ROOT");
@@ -319,22 +319,13 @@ int kills() {
   return text ? std::atoi(text) : 3;
 }
 
-struct ProgramOnABoard : ::testing::Test {
-  fake_nvml::FakeNvml nvml{"generation=hopper devices=1"};
-  TemporaryFolder folder;
+struct ProgramOnABoard : OnFakeGpu {
+  ProgramOnABoard() : OnFakeGpu("generation=hopper devices=1") {}
   void SetUp() override {
-    auto environment = nvml.environment();
-    environment["ERGOTUNE_STATE_DIR"] = (folder.path() / "state").string();
-    environment["ERGOTUNE_HELPER_SOCKET"] = "/nowhere";
-    for (const auto& [name, value] : environment) setenv(name.c_str(), value.c_str(), 1);
+    OnFakeGpu::SetUp();
     folder.write("app.c", kGpuApp);
     const ProcessResult built = run_process({"cc", "-o", app(), (folder.path() / "app.c").string(), "-ldl"});
     ASSERT_EQ(built.exit_code, 0) << built.err;
-  }
-  void TearDown() override {
-    for (const char* name :
-         {"ERGOTUNE_NVML", "ERGOTUNE_FAKE_NVML_STATE", "ERGOTUNE_STATE_DIR", "ERGOTUNE_HELPER_SOCKET"})
-      unsetenv(name);
   }
   std::string app() const { return (folder.path() / fmt::format("app-{}", ::getpid())).string(); }
   double last_lock() {

@@ -1,5 +1,4 @@
-// The command `score` from outside: the document is what the contract says, from a cache without its problem
-// file.
+// The command `score` from outside: the document is what the contract says, from a cache without its problem file.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

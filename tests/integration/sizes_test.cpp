@@ -87,9 +87,8 @@ TEST_F(Sizes, TheNextSizeOfASweepIsNoChangedProblem) {
 
 TEST_F(Sizes, TheTreeCompilesAsCpp) {
   ASSERT_EQ(run({"--set", "N=512,4096", "--set", "M=4,8", "--tree", "choose.hpp"}).exit_code, 0);
-  std::ofstream(folder.path() / "use.cpp")
-      << "#include \"choose.hpp\"\nint main() { return choose_sized(4, 512).tile == 2 && "
-         "choose_sized(8, 4096).tile == 16 ? 0 : 1; }\n";
+  std::ofstream(folder.path() / "use.cpp") << "#include \"choose.hpp\"\nint main() { return choose_sized(4, 512).tile "
+                                              "== 2 && choose_sized(8, 4096).tile == 16 ? 0 : 1; }\n";
   const std::string program = (folder.path() / "use").string();
   ASSERT_EQ(std::system(("c++ -o " + program + " " + program + ".cpp").c_str()), 0);
   EXPECT_EQ(std::system(program.c_str()), 0);

@@ -129,8 +129,8 @@ TEST(SpaceCommand, HasFibonacciNumbersAndFactorisations) {
   folder.write("p.toml",
                "space_only = true\n[constants]\nN = 360\n[parameters]\nf = \"range(1, 1001)\"\n"
                "a = \"range(1, N + 1)\"\nb = \"range(a, N + 1)\"\nc = \"range(b, N + 1)\"\n"
-               "[[restrictions]]\nexpression = \"floor(sqrt(5 * f**2 + 4) + 0.5)**2 == 5 * f**2 + 4 or "
-               "floor(sqrt(5 * f**2 - 4) + 0.5)**2 == 5 * f**2 - 4\"\n"
+               "[[restrictions]]\nexpression = \"floor(sqrt(5 * f**2 + 4) + 0.5)**2 == 5 * f**2 + 4 or floor(sqrt(5 * "
+               "f**2 - 4) + 0.5)**2 == 5 * f**2 - 4\"\n"
                "[[restrictions]]\nexpression = \"a * b * c == N\"\n");
   const auto space = test::json_of(test::ergotune(folder, {"space", "p.toml", "--json", "--list"}));
   std::set<int> fibonacci;

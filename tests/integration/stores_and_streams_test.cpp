@@ -169,11 +169,11 @@ TEST(Stores, ReplacedByAnotherEndTheSessionAndStayAsTheyAre) {
 }
 
 TEST(Stores, WhatWouldExecuteIsRefused) {
-  for (const char* sql : {"alter table measurements rename to real_measurements; create view measurements as with "
-                          "recursive r(i) as (select 1 "
-                          "union all select i+1 from r) select x.* from real_measurements x, r",
-                          "create trigger t after insert on runs begin delete from measurements; end",
-                          "alter table measurements add column more text as (hex(zeroblob(100)))"}) {
+  for (const char* sql :
+       {"alter table measurements rename to real_measurements; create view measurements as with recursive r(i) as "
+        "(select 1 union all select i+1 from r) select x.* from real_measurements x, r",
+        "create trigger t after insert on runs begin delete from measurements; end",
+        "alter table measurements add column more text as (hex(zeroblob(100)))"}) {
     TemporaryFolder folder;
     make_store(folder, 3);
     change(folder.path() / "m.db", sql);

@@ -152,9 +152,8 @@ TEST(Tried, ALinkedProblemFindsWhatStandsBesideIt) {
                                                "0; i < 4; ++i) b[i] = TWICE * a[i] + 0 * turn; }\n";
   std::ofstream(folder.path() / "real/a.bin") << std::string(16, '\0');
   std::ofstream(folder.path() / "real/p.toml")
-      << "[tune]\nstore = \"mine.db\"\n[parameters]\nturn = [1, 2]\n[kernel]\nfunction = "
-         "\"work\"\nsource = \"k.c\"\narguments = [\n{ name = \"a\", type = \"float32\", count = 4, fill = { file = "
-         "\"a.bin\" } },\n"
+      << "[tune]\nstore = \"mine.db\"\n[parameters]\nturn = [1, 2]\n[kernel]\nfunction = \"work\"\nsource = "
+         "\"k.c\"\narguments = [\n{ name = \"a\", type = \"float32\", count = 4, fill = { file = \"a.bin\" } },\n"
          "{ name = \"b\", type = \"float32\", count = 4, access = \"write\" } ]\n";
   std::filesystem::create_symlink("real/p.toml", folder.path() / "link.toml");
   const auto result = ergotune(folder, {"tune", "link.toml", "--device", "host", "-q"});

@@ -36,8 +36,7 @@ rate = "n / time"
 )";
 const char* kSource =
     "kernel void scale(int count, global float* a) { for (int i = get_global_id(0) * work; i < (get_global_id(0) + 1) "
-    "* work; ++i)"
-    " if (i < count) a[i] = a[i] * 2.0f; }\n";
+    "* work; ++i) if (i < count) a[i] = a[i] * 2.0f; }\n";
 
 struct Tuned : testing::Test {
   TemporaryFolder folder;

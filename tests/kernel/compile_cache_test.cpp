@@ -7,7 +7,6 @@
 #include <filesystem>
 #include <set>
 
-#include "ergotune/error.hpp"
 #include "temporary_folder.hpp"
 
 namespace ergotune {

@@ -9,6 +9,7 @@
 
 #include "ergotune/error.hpp"
 #include "ergotune/problem_file.hpp"
+#include "error_of.hpp"
 #include "kernel/configure.hpp"
 #include "kernel/occupancy.hpp"
 #include "problem/tables/device_profile.hpp"
@@ -102,12 +103,8 @@ TEST(LaunchGeometries, NeedNumbers) {
   Launch launch;
   launch.block = {Expression::parse("bx")};
   const Value text("wide");
-  try {
-    make_geometry(launch, [&](std::string_view) { return &text; });
-    FAIL();
-  } catch (const UserError& error) {
-    EXPECT_STREQ(error.what(), "the block size bx is 'wide'; it must be a number");
-  }
+  EXPECT_EQ(error_of([&] { make_geometry(launch, [&](std::string_view) { return &text; }); }),
+            "the block size bx is 'wide'; it must be a number");
 }
 
 TEST(LocalMemory, MayBeNoneAndNeverLess) {

@@ -7,6 +7,7 @@
 
 #include "ergotune/error.hpp"
 #include "ergotune/problem_file.hpp"
+#include "error_of.hpp"
 #include "kernel/configure.hpp"
 #include "problem/document/problem_document.hpp"
 #include "problem/steps.hpp"
@@ -74,8 +75,7 @@ TEST(Round, WithoutStepsEveryKernelRunsOnce) {
 TEST(Round, LoopsGiveLaunchSizesAndOutsideTheVariableIsZero) {
   const Problem problem = problem_with(
       "{ kernel = \"a\", launches = \"T + 1\" }, { for = \"k\", from = 1, to = 6, by = 2, steps = [{ kernel = \"a\" }] "
-      "}, "
-      "{ kernel = \"b\", launches = 0 }");
+      "}, { kernel = \"b\", launches = 0 }");
   EXPECT_THAT(launches(problem),
               ElementsAre("a*2 q0 s0 1x4 y", "a*1 q0 s0 2x4 y", "a*1 q0 s0 4x4 y", "a*1 q0 s0 6x4 y"));
 }
@@ -94,8 +94,8 @@ TEST(Round, SwapsHoldToTheEndOfTheRound) {
 TEST(Round, BranchesHaveQueuesAndAnOrderThatAParameterMaySay) {
   const std::string steps =
       "{ kernel = \"b\" }, { concurrent = [\"a\", { name = \"later\", steps = [{ for = \"k\", to = 2, steps = [{ "
-      "kernel = \"a\" }] }] }, "
-      "\"b\"], launches = { b = 4 }, order = \"{{workload.FIRST}}\", priority = { b = \"high\" } }, { kernel = \"a\" }";
+      "kernel = \"a\" }] }] }, \"b\"], launches = { b = 4 }, order = \"{{workload.FIRST}}\", priority = { b = \"high\" "
+      "} }, { kernel = \"a\" }";
   const Problem problem = problem_with(steps, "parameters = { FIRST = [\"b, later\", \"a\"] }");
   IterationPlan plan;
   EXPECT_THAT(launches(problem, &plan), ElementsAre("b*1 q0 s0 1x1 y", "b*4 q3 s1 1x1 y", "a*1 q2 s1 1x4 y",
@@ -107,8 +107,7 @@ TEST(Round, BranchesHaveQueuesAndAnOrderThatAParameterMaySay) {
 TEST(Round, BranchesHaveMultiprocessorsForThemselves) {
   const std::string steps =
       "{ concurrent = [\"a\", \"b\"], multiprocessors = { a = \"workload.S\", b = \"12 - workload.S if workload.S else "
-      "0\" } }, "
-      "{ concurrent = [\"b\", \"a\"], multiprocessors = { b = 4 } }, { concurrent = [\"a\", \"b\"] }";
+      "0\" } }, { concurrent = [\"b\", \"a\"], multiprocessors = { b = 4 } }, { concurrent = [\"a\", \"b\"] }";
   const auto plan_of = [&](const std::string& values) {
     IterationPlan plan;
     launches(problem_with(steps, "parameters = { S = " + values + " }"), &plan);
@@ -132,21 +131,14 @@ TEST(Round, BranchesHaveMultiprocessorsForThemselves) {
 
 TEST(Round, OneThatNeverEndsIsRefused) {
   const auto refused = [](const std::string& steps) {
-    try {
-      launches(problem_with(steps + ", { kernel = \"b\" }"));
-    } catch (const UserError& error) {
-      return std::string(error.what());
-    }
-    return std::string("no error");
+    return error_of([&] { launches(problem_with(steps + ", { kernel = \"b\" }")); }, "no error");
   };
   EXPECT_THAT(refused("{ for = \"k\", to = 2, by = \"T - 1\", steps = [{ kernel = \"a\" }] }"),
               HasSubstr("never ends"));
   EXPECT_THAT(refused("{ kernel = \"a\", launches = \"2000000 * T\" }"), HasSubstr("more than 1000000 launches"));
-  EXPECT_THAT(
-      refused(
-          "{ for = \"k\", to = \"T * 10000\", steps = [{ for = \"j\", to = \"T * 10000\", steps = [{ kernel = \"a\", "
-          "launches = 0 }] }] }"),
-      HasSubstr("never ends"));
+  EXPECT_THAT(refused("{ for = \"k\", to = \"T * 10000\", steps = [{ for = \"j\", to = \"T * 10000\", steps = [{ "
+                      "kernel = \"a\", launches = 0 }] }] }"),
+              HasSubstr("never ends"));
 }
 
 TEST(Round, DeclaredRacesAreReported) {

@@ -103,6 +103,11 @@ TEST(WisdomSelection, ASimulatedRecordIsForTheSimulatedDeviceAlone) {
   const WisdomChoice other = select_wisdom(records, {.device = kA100, .problem_size = {64}});
   EXPECT_FALSE(other.record) << "of its vendor, but of no use to a real device";
   EXPECT_THAT(other.reason, HasSubstr("simulated"));
+  records[0].device.name = "simulated " + kH100.name;
+  EXPECT_EQ(block_of(select_wisdom(records, {.device = records[0].device, .problem_size = {64}})), 1);
+  const WisdomChoice choice = select_wisdom(records, {.device = kH100, .problem_size = {64}});
+  EXPECT_EQ(choice.record, nullptr) << choice.reason;
+  EXPECT_EQ(choice.simulated, 1u);
 }
 
 TEST(WisdomSelection, TheObjectiveRequestedForAndItsDirectionDecide) {
@@ -121,17 +126,6 @@ TEST(WisdomSelection, TheObjectiveRequestedForAndItsDirectionDecide) {
   records[1].provenance = "simulated";
   EXPECT_EQ(block_of(select_wisdom(records, {.device = kH100, .problem_size = {64}, .objective = "time"})), 1)
       << "measured first";
-}
-
-TEST(WisdomSelection, ASimulatedRecordIsForItsSimulatedDeviceAlone) {
-  WisdomDevice simulated = kH100;
-  simulated.name = "simulated " + kH100.name;
-  std::vector<WisdomRecord> records{record(simulated, {64}, 1, 1)};
-  records[0].provenance = "simulated";
-  EXPECT_EQ(block_of(select_wisdom(records, {.device = simulated, .problem_size = {64}})), 1);
-  const WisdomChoice choice = select_wisdom(records, {.device = kH100, .problem_size = {64}});
-  EXPECT_EQ(choice.record, nullptr) << choice.reason;
-  EXPECT_EQ(choice.simulated, 1u);
 }
 
 rc::Gen<WisdomRecord> any_record() {
@@ -158,7 +152,7 @@ TEST(WisdomSelection, IsTheSameWhateverTheOrderAndNeverWorseThanAnyOther) {
     const WisdomRequest request{.device = kH100, .problem_size = size, .source_hash = "s"};
     const WisdomChoice choice = select_wisdom(records, request);
     std::vector<WisdomRecord> shuffled = records;
-    std::reverse(shuffled.begin(), shuffled.end());
+    std::ranges::reverse(shuffled);
     std::rotate(shuffled.begin(), shuffled.begin() + static_cast<std::ptrdiff_t>(shuffled.size() / 2), shuffled.end());
     const WisdomChoice again = select_wisdom(shuffled, request);
     RC_ASSERT(choice.reason == again.reason);

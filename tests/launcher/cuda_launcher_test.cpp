@@ -17,7 +17,9 @@
 #include "device/cuda/nvrtc_api.hpp"
 #include "ergotune/launcher.hpp"
 #include "ergotune/problem_file.hpp"
+#include "error_of.hpp"
 #include "kernel/wisdom_key.hpp"
+#include "temporary_folder.hpp"
 
 namespace ergotune::launcher {
 namespace {
@@ -51,8 +53,8 @@ shared_memory_bytes = "shared"
 )";
 
 struct CudaApplication : testing::Test {
-  std::filesystem::path folder =
-      std::filesystem::temp_directory_path() / ("ergotune-launcher-cuda-" + std::to_string(::getpid()));
+  const TemporaryFolder temporary;
+  const std::filesystem::path folder = temporary.path();
   cuda::CUcontext context = nullptr;
   cuda::CUstream stream = nullptr;
   cuda::CUdeviceptr memory = 0;
@@ -61,7 +63,6 @@ struct CudaApplication : testing::Test {
   std::string problem = kProblem;
   void SetUp() override {
     if (!nvrtc::api().usable()) GTEST_SKIP() << "no NVRTC: " << nvrtc::api().problem();
-    std::filesystem::create_directories(folder);
     const cuda::Api& api = cuda::api();
     ASSERT_TRUE(api.usable()) << api.problem();
     ASSERT_EQ(api.cuInit(0), 0);
@@ -76,7 +77,6 @@ struct CudaApplication : testing::Test {
     if (memory) api.cuMemFree(memory);
     if (stream) api.cuStreamDestroy(stream);
     if (context) api.cuDevicePrimaryCtxRelease(0);
-    std::filesystem::remove_all(folder);
   }
   Kernel kernel(bool background = false, double online = 0) {
     write_file(folder / "add.toml", problem);
@@ -138,12 +138,7 @@ TEST_F(CudaApplication, MoreSharedMemoryThanThereIsFallsBackToTheDefault) {
 TEST_F(CudaApplication, NothingIsLoadedWhileAStreamRecordsAGraph) {
   const Kernel add = kernel();
   ASSERT_EQ(cuda::api().cuStreamBeginCapture(stream, 0), 0);
-  try {
-    add(stream, memory, 64);
-    ADD_FAILURE() << "it was launched";
-  } catch (const LaunchError& error) {
-    EXPECT_THAT(error.what(), HasSubstr("prepare()"));
-  }
+  EXPECT_THAT(error_of<LaunchError>([&] { add(stream, memory, 64); }), HasSubstr("prepare()"));
   cuda::CUgraph graph = nullptr;
   ASSERT_EQ(cuda::api().cuStreamEndCapture(stream, &graph), 0);
   EXPECT_EQ(cuda::api().cuGraphDestroy(graph), 0);

@@ -21,11 +21,12 @@
 #include "base/process/process.hpp"
 #include "device/opencl/opencl_platform.hpp"
 #include "ergotune/problem_file.hpp"
+#include "error_of.hpp"
 #include "kernel/wisdom_key.hpp"
 #include "launcher/background.hpp"
 #include "launcher/held_clocks.hpp"
 #include "launcher/launch_table.hpp"
-#include "launcher/scalar_bits.hpp"
+#include "temporary_folder.hpp"
 
 namespace ergotune::launcher {
 namespace {
@@ -72,8 +73,8 @@ kernel void mark(int count, int add, global int* out, local int* scratch) {
 )";
 
 struct Application : testing::Test {
-  std::filesystem::path folder =
-      std::filesystem::temp_directory_path() / ("ergotune-launcher-" + std::to_string(::getpid()));
+  const TemporaryFolder temporary;
+  const std::filesystem::path folder = temporary.path();
   std::unique_ptr<Context> context;
   DeviceEntry device;
   cl_command_queue queue = nullptr;
@@ -87,7 +88,6 @@ struct Application : testing::Test {
     context = std::make_unique<Context>(device);
     cl_int code = 0;
     queue = api().clCreateCommandQueue(context->get(), device.device, 0, &code);
-    std::filesystem::create_directories(folder);
     write_file(folder / "mark.toml", kProblem);
     write_file(folder / "mark.cl", kSource);
     for (const char* name : {"ERGOTUNE_WISDOM", "ERGOTUNE_DEVICE_NAME", "ERGOTUNE_CAPTURE", "ERGOTUNE_OBJECTIVE"})
@@ -95,7 +95,6 @@ struct Application : testing::Test {
   }
   void TearDown() override {
     if (queue) api().clReleaseCommandQueue(queue);
-    std::filesystem::remove_all(folder);
   }
   Options options() {
     Options given;
@@ -335,14 +334,7 @@ TEST_F(Application, ADeviceIsPretended) {
 }
 
 TEST_F(Application, MistakesAreReportedInWords) {
-  const auto description_of = [](const auto& call) {
-    try {
-      call();
-    } catch (const LaunchError& error) {
-      return std::string(error.what());
-    }
-    return std::string("nothing");
-  };
+  const auto description_of = [](const auto& call) { return error_of<LaunchError>([&] { call(); }, "nothing"); };
   EXPECT_THAT(description_of([&] { Kernel("/nowhere/k.toml"); }), HasSubstr("/nowhere/k.toml: cannot be read"));
   const Kernel kernel(file(), options());
   const cl_mem memory = nullptr;

@@ -5,13 +5,14 @@
 
 #include <cmath>
 #include <cstring>
-#include <fstream>
 #include <set>
 
 #include "base/half.hpp"
 #include "base/npy.hpp"
 #include "ergotune/error.hpp"
+#include "error_of.hpp"
 #include "measure/buffers/arguments.hpp"
+#include "temporary_folder.hpp"
 
 namespace ergotune {
 namespace {
@@ -145,14 +146,10 @@ using testing::HasSubstr;
 
 struct ArrayFiles : testing::Test {
   const std::vector<float> numbers{1.5f, -2.0f, 3.25f};
-  std::filesystem::path folder = std::filesystem::path(testing::TempDir()) / ("arrays" + std::to_string(::getpid()));
-  ArrayFiles() { std::filesystem::create_directories(folder); }
-  ~ArrayFiles() override { std::filesystem::remove_all(folder); }
+  const TemporaryFolder temporary;
+  const std::filesystem::path folder = temporary.path();
   std::string elements() const { return {reinterpret_cast<const char*>(numbers.data()), 12}; }
-  std::filesystem::path write(const char* name, const std::string& bytes) const {
-    std::ofstream(folder / name, std::ios::binary) << bytes;
-    return folder / name;
-  }
+  std::filesystem::path write(const char* name, const std::string& bytes) const { return temporary.write(name, bytes); }
   /// NumPy's file of these elements, with something else in its header.
   std::filesystem::path npy(const std::string& descr, const std::string& order = "False",
                             const std::string& shape = "(3,)") const {
@@ -169,12 +166,7 @@ struct ArrayFiles : testing::Test {
     return values;
   }
   std::string complaint(const std::filesystem::path& file, ElementType type = ElementType::float32) const {
-    try {
-      read(file, type);
-    } catch (const UserError& error) {
-      return error.what();
-    }
-    return "none";
+    return error_of([&] { read(file, type); }, "none");
   }
 };
 

@@ -4,12 +4,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "energy_bench.hpp"
 #include "ergotune/error.hpp"
 #include "power/sensors/stored_calibration.hpp"
+#include "temporary_folder.hpp"
 
 namespace ergotune {
 namespace {
@@ -127,8 +127,8 @@ TEST_P(CalibrationOf, RecoversPeriodWindowAndLag) {
   VirtualRig rig(c.generation, c.reads, c.change);
   const Calibration found = calibrate(rig);
   std::printf(
-      "%-20s period %.4f [%.4f %.4f]  window %.4f [%.4f %.4f]  lag %.4f [%.4f %.4f]  %s  explained %.3f "
-      "(%.3f)  idle %.1f W\n",
+      "%-20s period %.4f [%.4f %.4f]  window %.4f [%.4f %.4f]  lag %.4f [%.4f %.4f]  %s  explained %.3f (%.3f)  idle "
+      "%.1f W\n",
       c.name, found.update_period.value, found.update_period.low, found.update_period.high, found.window.value,
       found.window.low, found.window.high, found.lag.value, found.lag.low, found.lag.high,
       to_string(found.sensor.kind).c_str(), found.explained, found.explained_other, found.idle_power.value);
@@ -172,8 +172,8 @@ TEST(Calibration, ASensorThatDoesNotFollowTheLoadIsAnError) {
 }
 
 TEST(Calibration, IsFoundAgainBySensorsOfTheSameGpuAndDriver) {
-  const auto folder = std::filesystem::temp_directory_path() / ("ergotune-calibrate-" + std::to_string(getpid()));
-  setenv("ERGOTUNE_DATA_DIR", folder.c_str(), 1);
+  const TemporaryFolder folder;
+  setenv("ERGOTUNE_DATA_DIR", folder.path().c_str(), 1);
   VirtualRig rig("hopper", VirtualRig::Reads::power);
   const Calibration found = calibrate(rig);
   store_calibration(found);
@@ -184,7 +184,6 @@ TEST(Calibration, IsFoundAgainBySensorsOfTheSameGpuAndDriver) {
   EXPECT_EQ(again.kind, found.sensor.kind);
   again.driver = "1.3";
   EXPECT_FALSE(apply_stored_calibration(again));
-  std::filesystem::remove_all(folder);
 }
 
 TEST(Calibration, JsonIsTheContract) {

@@ -55,8 +55,7 @@ class EnergyBench {
     pass(seconds);
   }
 
-  /// A stream of launches until `options` are met or the budget is spent; the trace as EnergyMeter would have
-  /// it.
+  /// A stream of launches until `options` are met or the budget is spent; the trace as EnergyMeter would have it.
   EnergyTrace run(const EnergyOptions& options, double budget, bool stop_early = true) {
     EnergyTrace trace;
     for (const auto& info : infos_) trace.sensors.push_back({info, {}, {}});

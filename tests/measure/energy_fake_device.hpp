@@ -1,5 +1,4 @@
-// A device whose kernels run on a GPU of the fake NVML: launches heat it, its sensors see them, markers
-// pass in order.
+// A device whose kernels run on a GPU of the fake NVML: launches heat it, its sensors see them, markers pass in order.
 #pragma once
 
 #include <memory>

@@ -1,5 +1,4 @@
-// The whole path in real time: fake library, sensors, the reading thread, the stream of launches, the
-// decision to stop.
+// The whole path in real time: fake library, sensors, the reading thread, the stream of launches, the decision to stop.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -11,6 +10,7 @@
 #include "base/statistics.hpp"
 #include "energy_fake_device.hpp"
 #include "ergotune/error.hpp"
+#include "error_of.hpp"
 #include "measure/energy/energy.hpp"
 #include "measure/observers/observation.hpp"
 #include "measure/timing/workload.hpp"
@@ -84,8 +84,7 @@ TEST_F(EnergyOnFakeGpu, WhatTheDeviceIdledBecauseTheHostWasBusyIsAPause) {
   }
   const LaunchAxis axis(streamer.stream());
   const auto& pauses = axis.pauses();  // on a busy machine there are shorter ones too
-  EXPECT_GE(std::count_if(pauses.begin(), pauses.end(), [](const TimeSpan& pause) { return pause.length() > 0.03; }),
-            5);
+  EXPECT_GE(std::ranges::count_if(pauses, [](const TimeSpan& pause) { return pause.length() > 0.03; }), 5);
   const auto per = axis.time_per_launch({axis.begin(), axis.end()});
   EXPECT_NEAR(per.seconds, 1e-3, 2e-5);
   EXPECT_NEAR(static_cast<double>(per.launches), axis.launches().back(), 0.5);
@@ -208,14 +207,8 @@ TEST_F(EnergyOnFakeGpu, ACounterThatStandsStillGivesAStatus) {
 
 TEST_F(EnergyOnFakeGpu, NoSensorIsOneMessageThatNamesWhatWasLookedFor) {
   fake("generation=hopper");
-  try {
-    energy_sources({}, "Some GPU", "GPU-unknown", "", false);
-    FAIL();
-  } catch (const UserError& error) {
-    EXPECT_THAT(error.what(), HasSubstr("Some GPU"));
-    EXPECT_THAT(error.what(), HasSubstr("NVML"));
-    EXPECT_THAT(error.what(), HasSubstr("--sensor"));
-  }
+  EXPECT_THAT(error_of([&] { energy_sources({}, "Some GPU", "GPU-unknown", "", false); }),
+              testing::AllOf(HasSubstr("Some GPU"), HasSubstr("NVML"), HasSubstr("--sensor")));
 }
 
 /// Reads of 0.125 s each in the pause, then a measurement of 100 W, a millisecond each launch.

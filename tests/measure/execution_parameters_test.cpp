@@ -4,6 +4,7 @@
 
 #include "ergotune/error.hpp"
 #include "ergotune/problem.hpp"
+#include "error_of.hpp"
 #include "measure/execution_parameters.hpp"
 
 namespace ergotune {
@@ -56,13 +57,8 @@ TEST(ExecutionParameter, AllTakesEverySupportedValue) {
 }
 
 TEST(ExecutionParameter, AllOfAContinuousQuantityAsksForANumber) {
-  try {
-    make_execution_parameter(spec(Choice::all, ParameterKind::power_limit_w), watts());
-    FAIL();
-  } catch (const UserError& error) {
-    EXPECT_THAT(error.what(), HasSubstr("problem.toml:12:3"));
-    EXPECT_THAT(error.what(), HasSubstr("100 to 300 W"));
-  }
+  EXPECT_THAT(error_of([&] { make_execution_parameter(spec(Choice::all, ParameterKind::power_limit_w), watts()); }),
+              testing::AllOf(HasSubstr("problem.toml:12:3"), HasSubstr("100 to 300 W")));
 }
 
 TEST(ExecutionParameter, EquidistantSnapsAndKeepsTheEnds) {
@@ -108,13 +104,8 @@ TEST(ExecutionParameter, ListedValuesMustBeSupported) {
   wanted.values = {Value(1410), Value(210.2)};
   EXPECT_THAT(numbers(make_execution_parameter(wanted, clocks())), ElementsAre(210, 1410));
   wanted.values = {Value(1400)};
-  try {
-    make_execution_parameter(wanted, clocks());
-    FAIL();
-  } catch (const UserError& error) {
-    EXPECT_THAT(error.what(), HasSubstr("1400"));
-    EXPECT_THAT(error.what(), HasSubstr("1395"));
-  }
+  EXPECT_THAT(error_of([&] { make_execution_parameter(wanted, clocks()); }),
+              testing::AllOf(HasSubstr("1400"), HasSubstr("1395")));
   wanted.values = {Value("max")};
   EXPECT_THROW(make_execution_parameter(wanted, clocks()), UserError);
 }
@@ -169,12 +160,9 @@ TEST(ExecutionParameters, OfAProblemBecomeParametersByItsControl) {
 
 TEST(ExecutionParameters, ThatTheControlDoesNotSetAreRefusedByItsName) {
   ClockControl control;
-  try {
-    make_execution_parameters({spec(Choice::all, ParameterKind::power_limit_w)}, control, {});
-    FAIL();
-  } catch (const UserError& error) {
-    EXPECT_THAT(error.what(), HasSubstr("clocks:0"));
-  }
+  EXPECT_THAT(
+      error_of([&] { make_execution_parameters({spec(Choice::all, ParameterKind::power_limit_w)}, control, {}); }),
+      HasSubstr("clocks:0"));
   EXPECT_THROW(make_execution_parameters({spec(Choice::all, ParameterKind::code)}, control, {}), UserError);
 }
 

@@ -1,5 +1,4 @@
-// A device without hardware: kernels are C++ functions, time is whatever the test says, every fault can be
-// made.
+// A device without hardware: kernels are C++ functions, time is whatever the test says, every fault can be made.
 #pragma once
 
 #include <algorithm>
@@ -94,7 +93,7 @@ class FakeDevice : public Device {
   void fill(Buffer& buffer, unsigned char byte, Queue* = nullptr) override {
     ++fills;
     const auto contents = contents_of(buffer);
-    std::fill(contents.begin(), contents.end(), std::byte{byte});
+    std::ranges::fill(contents, std::byte{byte});
     now += 1e-3;
   }
   static std::span<std::byte> contents_of(const Buffer& buffer) {

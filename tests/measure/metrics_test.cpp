@@ -6,6 +6,7 @@
 #include "measure/energy/energy.hpp"
 #include "measure/energy/energy_plausible.hpp"
 #include "measure/metrics.hpp"
+#include "parameters.hpp"
 
 namespace ergotune {
 namespace {
@@ -20,9 +21,7 @@ Measurement measured(double time, double energy, double time_error, double energ
 Metric metric(const std::string& name, const std::string& text) { return {name, Expression::parse(text), ""}; }
 
 TEST(Metrics, SeeParametersAndCarryErrors) {
-  Parameter block;
-  block.name = "block";
-  block.values = {32, 64};
+  Parameter block = test::listed("block", {32, 64});
   Measurement m = measured(2, 6, 0.02, 0.3);
   evaluate_metrics(m,
                    {metric("power_per_thread", "energy / time / block"), metric("broken", "energy / (time - 2)"),
@@ -36,9 +35,7 @@ TEST(Metrics, SeeParametersAndCarryErrors) {
 }
 
 TEST(Metrics, WhatWasMeasuredHidesAParameterAndAConstantOfItsName) {
-  Parameter time;
-  time.name = "time";
-  time.values = {100};
+  Parameter time = test::listed("time", {100});
   Measurement m = measured(2, 6, 0, 0);
   evaluate_metrics(m, {metric("speed", "1 / time"), metric("twice", "2 * speed")}, {time}, {100},
                    {{"time", Value(50)}, {"speed", Value(7)}});

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "ergotune/error.hpp"
+#include "error_of.hpp"
 #include "problem/tables/quantity.hpp"
 
 namespace ergotune {
@@ -19,12 +20,7 @@ std::string complaint(const ObserverSpec& spec) {
   DeviceInfo device;
   device.name = "a device";
   const MeasureOptions measure;
-  try {
-    make_observer(spec, {device, measure});
-  } catch (const UserError& error) {
-    return error.what();
-  }
-  return "none";
+  return error_of([&] { make_observer(spec, {device, measure}); }, "none");
 }
 
 TEST(ObserverRegistry, EveryEntryIsDescribedAndNamesAreDistinct) {

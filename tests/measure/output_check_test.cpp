@@ -7,10 +7,12 @@
 #include "ergotune/error.hpp"
 #include "ergotune/problem.hpp"
 #include "ergotune/problem_file.hpp"
+#include "error_of.hpp"
 #include "measure/buffers/problem_buffers.hpp"
 #include "measure/fake_device.hpp"
 #include "measure/runner_fixture.hpp"
 #include "measure/verify/output_check.hpp"
+#include "temporary_folder.hpp"
 
 namespace ergotune {
 namespace {
@@ -22,8 +24,8 @@ using testing::StartsWith;
 
 /// b = 2 a, and what else a test makes of it.
 struct Outputs : RunnerTest {
-  std::filesystem::path folder = std::filesystem::path(testing::TempDir()) / ("outputs" + std::to_string(::getpid()));
-  ~Outputs() override { std::filesystem::remove_all(folder); }
+  const TemporaryFolder temporary;
+  const std::filesystem::path folder = temporary.path();
   void after_64(const std::function<void(float*)>& change) {
     device.kernels["double_64"] = [change](const FakeLaunch& launch) {
       right(0)(launch);
@@ -37,7 +39,6 @@ TEST_F(Outputs, MayBeExpectedInFiles) {
   problem.kernel().arguments[1].fill = {.kind = Fill::Kind::range, .start = 0, .step = 1};
   std::vector<float> expected(kCount);
   for (std::size_t i = 0; i < kCount; ++i) expected[i] = 2 * static_cast<float>(i);
-  std::filesystem::create_directories(folder);
   const auto file = folder / "b.bin";
   std::ofstream(file, std::ios::binary).write(reinterpret_cast<const char*>(expected.data()), 4 * kCount);
   problem.verification.kind = Verification::Kind::files;
@@ -48,12 +49,8 @@ TEST_F(Outputs, MayBeExpectedInFiles) {
   EXPECT_EQ(measure(runner, 32).status, Status::ok);
   EXPECT_EQ(measure(runner, 64).message, "output \"b\": 1 of 256 elements differ, the first at 3: 0 instead of 6");
   problem.verification.files["bb"] = file;
-  try {
-    const Runner other(device, problem, options);
-    FAIL();
-  } catch (const UserError& error) {
-    EXPECT_THAT(error.what(), AllOf(HasSubstr("\"bb\""), HasSubstr("\"b\"")));
-  }
+  EXPECT_THAT(error_of([&] { const Runner other(device, problem, options); }),
+              AllOf(HasSubstr("\"bb\""), HasSubstr("\"b\"")));
 }
 
 TEST_F(Outputs, OfAnotherProblemAreNoReference) {

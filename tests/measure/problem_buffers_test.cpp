@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "ergotune/error.hpp"
-#include "measure/buffers/arguments.hpp"
+#include "error_of.hpp"
 #include "measure/runner_fixture.hpp"
 
 namespace ergotune {
@@ -29,12 +29,7 @@ class ProblemBuffersTest : public ::testing::Test {
     return ProblemBuffers(device, pointers, {{"n", Value(static_cast<int>(kCount))}});
   }
   std::string complaint(const Lists& lists) {
-    try {
-      make(lists);
-    } catch (const UserError& error) {
-      return error.what();
-    }
-    return "none";
+    return error_of([&] { make(lists); }, "none");
   }
   static FakeBuffer& bound(const ProblemBuffers& buffers, const std::vector<Argument>& list, std::size_t i) {
     const auto arguments = buffers.bind(list, {});
@@ -84,8 +79,8 @@ TEST_F(ProblemBuffersTest, WhatIsWrittenOutsideIsNamedAndMended) {
   a[-3] = 1;
   a[0] = 7;
   EXPECT_EQ(buffers.written_outside(),
-            "argument \"a\" is written outside of its buffer, at element -3 (it has 256); "
-            "argument \"b\" is written outside of its buffer, at element 256 (it has 256)");
+            "argument \"a\" is written outside of its buffer, at element -3 (it has 256); argument \"b\" is written "
+            "outside of its buffer, at element 256 (it has 256)");
   EXPECT_EQ(buffers.written_outside(), "");
   std::vector<std::byte> after;
   buffers.read("a", after);

@@ -1,5 +1,4 @@
-// The runner on devices that run kernels for real: host functions, OpenCL (PoCL in CI), and CUDA where there
-// is a GPU.
+// The runner on devices that run kernels for real: host functions, OpenCL (PoCL in CI), and CUDA where there is a GPU.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -14,6 +13,7 @@
 #include "measure/runner.hpp"
 #include "measure/timing/timing.hpp"
 #include "measure/timing/workload.hpp"
+#include "parameters.hpp"
 
 namespace ergotune {
 namespace {
@@ -140,9 +140,7 @@ TEST_P(RealDevice, AChecksumDependsOnEveryByteAndItsPlace) {
 
 TEST_P(RealDevice, AfterAKernelThatWroteOutsideTheNextOneIsJudgedByItself) {
   Problem problem = copying("out[i] = in[i];\n#if BAD\n out[i + COUNT] = 1; in[i] = 0;\n#endif\n");
-  Parameter bad;
-  bad.name = "BAD";
-  bad.values = {0, 1};
+  Parameter bad = test::listed("BAD", {0, 1});
   problem.parameters = {bad};
   Runner runner(*device, problem, options);
   const auto compiler = device->make_compiler();

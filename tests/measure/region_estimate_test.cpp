@@ -8,7 +8,6 @@
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <random>
 #include <string>
 #include <thread>
@@ -17,6 +16,7 @@
 #include "ergotune/error.hpp"
 #include "fakes/sysfs_trees/sysfs_trees.hpp"
 #include "measure/energy/region_monitor.hpp"
+#include "temporary_folder.hpp"
 
 namespace ergotune {
 namespace {
@@ -196,8 +196,8 @@ TEST_F(EnergyRegions, AMovedRegionIsItsNewOwners) {
 }
 
 TEST_F(EnergyRegions, ThatEndAreUnitsOfWorkForAGovernor) {
-  const auto file = std::filesystem::temp_directory_path() / ("ergotune-progress-test-" + std::to_string(::getpid()));
-  std::ofstream(file).flush();
+  const TemporaryFolder folder;
+  const auto file = folder.write("progress", "");
   ::setenv("ERGOTUNE_PROGRESS", file.c_str(), 1);
   {
     const EnergyMonitor monitor({"rapl:package-0"});
@@ -205,7 +205,6 @@ TEST_F(EnergyRegions, ThatEndAreUnitsOfWorkForAGovernor) {
     EXPECT_EQ(std::filesystem::file_size(file), 3u);
   }
   ::unsetenv("ERGOTUNE_PROGRESS");
-  std::filesystem::remove(file);
 }
 
 TEST_F(EnergyRegions, IdlePowerIsMeasuredOrGiven) {

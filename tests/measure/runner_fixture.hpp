@@ -7,6 +7,7 @@
 #include "ergotune/problem.hpp"
 #include "measure/fake_device.hpp"
 #include "measure/runner.hpp"
+#include "parameters.hpp"
 
 namespace ergotune::test {
 
@@ -25,9 +26,7 @@ inline Problem doubling() {
   Problem problem;
   problem.name = "doubling";
   problem.constants["n"] = static_cast<int>(kCount);
-  Parameter parameter;
-  parameter.name = "block_size_x";
-  parameter.values = {32, 64, 128};
+  Parameter parameter = test::listed("block_size_x", {32, 64, 128});
   problem.parameters.push_back(parameter);
   KernelSource source;
   source.text = "kernel";

@@ -14,6 +14,7 @@
 #include "ergotune/random.hpp"
 #include "measure/buffers/problem_buffers.hpp"
 #include "measure/runner_fixture.hpp"
+#include "temporary_folder.hpp"
 
 namespace ergotune {
 namespace {
@@ -160,8 +161,8 @@ TEST_F(RunnerTest, AReferenceOfNoNumbersIsSaid) {
   const Measurement result = measure(32);
   EXPECT_EQ(result.status, Status::ok);
   EXPECT_THAT(result.warnings,
-              testing::ElementsAre(testing::HasSubstr("output \"b\" of this configuration, which the others are "
-                                                      "compared with, holds 3 NaN")));
+              testing::ElementsAre(testing::HasSubstr(
+                  "output \"b\" of this configuration, which the others are compared with, holds 3 NaN")));
 }
 
 TEST_F(RunnerTest, AKernelThatWritesNothingIsWrongBecauseOutputsAreRestored) {
@@ -334,9 +335,8 @@ TEST_F(RunnerTest, GlobalSizesAreRoundedUpToWholeBlocks) {
 }
 
 TEST_F(RunnerTest, TheFirstCorrectOutputsServeLaterRunners) {
-  options.reference_file =
-      std::filesystem::path(::testing::TempDir()) / ("ergotune-reference-test-" + std::to_string(::getpid()));
-  std::filesystem::remove(options.reference_file);
+  const TemporaryFolder folder;
+  options.reference_file = folder.path() / "reference";
   {
     Runner first(device, problem, options);
     EXPECT_FALSE(first.has_reference());
@@ -352,7 +352,6 @@ TEST_F(RunnerTest, TheFirstCorrectOutputsServeLaterRunners) {
   // A file that was cut short is no reference.
   std::filesystem::resize_file(options.reference_file, 100);
   EXPECT_FALSE(Runner(device, problem, options).has_reference());
-  std::filesystem::remove(options.reference_file);
 }
 
 }  // namespace

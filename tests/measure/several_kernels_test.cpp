@@ -81,10 +81,9 @@ TEST_F(SeveralKernels, OverlapIsTheShareOfTheTimeInWhichTwoRun) {
   // 2 ms beside 1 ms
   EXPECT_NEAR(overlap("{ concurrent = [\"twice\", \"third\"] }"), 0.5, 1e-9);
   // 2 ms beside 2 ms, then 3 ms alone
-  EXPECT_NEAR(
-      overlap("{ concurrent = [\"twice\", { name = \"more\", steps = [{ kernel = \"third\", launches = 2 }] }] }, "
-              "{ kernel = \"third\", launches = 3 }"),
-      0.4, 1e-9);
+  EXPECT_NEAR(overlap("{ concurrent = [\"twice\", { name = \"more\", steps = [{ kernel = \"third\", launches = 2 }] }] "
+                      "}, { kernel = \"third\", launches = 3 }"),
+              0.4, 1e-9);
   device.kernels["twice_32"] = device.kernels["third_32"] = [](const FakeLaunch&) { return 1e-3; };
   EXPECT_NEAR(overlap("{ concurrent = [\"twice\", \"third\"] }"), 1, 1e-9);
 }
@@ -194,8 +193,7 @@ TEST_F(SeveralKernels, AWrongKernelNeverBecomesWhatOthersAreComparedWith) {
 TEST_F(SeveralKernels, AReferenceHasTheScalarsAndBuffersOfTheFirstLaunch) {
   Problem problem = two_kernels(
       "{ swap = [\"x\", \"y\"] }, { swap = [\"x\", \"y\"] }, { for = \"k\", from = 5, to = 7, steps = [{ kernel = "
-      "\"twice\" }] }, "
-      "{ kernel = \"third\" }");
+      "\"twice\" }] }, { kernel = \"third\" }");
   problem.kernels[0].verification = beside("reference", problem.kernels[0]);
   int add = 0;
   device.kernels["reference"] = [&](const FakeLaunch& launch) {
@@ -223,12 +221,12 @@ TEST_F(SeveralKernels, AReferenceOfAKernelMayRunOnTheHost) {
     auto verification = beside("on_host", problem.kernels[1]);
     verification->kind = Verification::Kind::host_function;
     auto reference = std::make_shared<Kernel>(*verification->reference);
-    reference->sources = {{Language::c,
-                           {},
-                           fmt::format("void on_host(const float *y, float *z) "
-                                       "{{ for (int i = 0; i < 256; ++i) z[i] = {} * y[i]; }}",
-                                       right),
-                           {}}};
+    reference->sources = {
+        {Language::c,
+         {},
+         fmt::format("void on_host(const float *y, float *z) {{ for (int i = 0; i < 256; ++i) z[i] = {} * y[i]; }}",
+                     right),
+         {}}};
     verification->reference = reference;
     problem.kernels[1].verification = verification;
     EXPECT_EQ(measure(problem).status, std::string(right) == "3" ? Status::ok : Status::wrong_result) << right;

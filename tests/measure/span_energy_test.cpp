@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/clock.hpp"
 #include "fakes/sysfs_trees/sysfs_trees.hpp"
 #include "scripted_sensor.hpp"
 

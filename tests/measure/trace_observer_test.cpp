@@ -11,6 +11,7 @@
 #include "base/clock.hpp"
 #include "base/statistics.hpp"
 #include "ergotune/error.hpp"
+#include "error_of.hpp"
 #include "measure/energy/power_trace.hpp"
 #include "measure/observers/trace_observer.hpp"
 #include "scripted_sensor.hpp"
@@ -181,12 +182,7 @@ TEST(Settling, WhatStillRisesDoesNotSettle) {
 
 TEST(PowerTraces, LinesThatAreNoneAreNamed) {
   const auto complaint = [](const std::string& text) -> std::string {
-    try {
-      trace_from_csv(text, {"t.csv", 0, 0});
-    } catch (const UserError& error) {
-      return error.what();
-    }
-    return "";
+    return error_of([&] { trace_from_csv(text, {"t.csv", 0, 0}); });
   };
   EXPECT_EQ(complaint("time_s,series,value\n\n1,power,2\n"), "");
   EXPECT_NE(complaint("time_s,series,value\n\n1,power\n").find("t.csv:3"), std::string::npos);

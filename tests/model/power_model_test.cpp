@@ -100,12 +100,10 @@ TEST(PowerModel, RecordedA100HasItsOptimumNearGoingGreens) {
   ASSERT_TRUE(model.found);
   EXPECT_NEAR(model.ridge_mhz.value, 1025, 0.06 * 1025);
   EXPECT_NEAR(model.optimal_clock_mhz.value, 985, 0.10 * 985);
-  printf(
-      "A100: ridge %.0f [%.0f, %.0f], optimum %.0f [%.0f, %.0f], idle %.1f W, dynamic %.4f W/MHz, slope "
-      "%.2e/MHz\n",
-      model.ridge_mhz.value, model.ridge_mhz.low, model.ridge_mhz.high, model.optimal_clock_mhz.value,
-      model.optimal_clock_mhz.low, model.optimal_clock_mhz.high, model.curve.idle_w, model.curve.dynamic_w_per_mhz,
-      model.curve.voltage_slope_per_mhz);
+  printf("A100: ridge %.0f [%.0f, %.0f], optimum %.0f [%.0f, %.0f], idle %.1f W, dynamic %.4f W/MHz, slope %.2e/MHz\n",
+         model.ridge_mhz.value, model.ridge_mhz.low, model.ridge_mhz.high, model.optimal_clock_mhz.value,
+         model.optimal_clock_mhz.low, model.optimal_clock_mhz.high, model.curve.idle_w, model.curve.dynamic_w_per_mhz,
+         model.curve.voltage_slope_per_mhz);
 }
 
 TEST(PowerModel, MeasuredVoltagesTellTheRidgeWherePowersAreTooNoisyTo) {
@@ -232,8 +230,7 @@ TEST(PowerModel, TheNextClockIsWhereTheModelIsLeastSure) {
   EXPECT_EQ(spaced_clocks(std::vector<double>{5, 1, 2, 9, 3}, 3), (std::vector<double>{1, 5, 9}));
 }
 
-// The full campaign: ERGOTUNE_MODEL_DRAWS=200 test_model --gtest_filter='PowerModelCampaign.*'
-// (docs/model.md).
+// The full campaign: ERGOTUNE_MODEL_DRAWS=200 test_model --gtest_filter='PowerModelCampaign.*' (docs/model.md).
 TEST(PowerModelCampaign, FindsTheRidgeOfTwelveRangesAndItsIntervalsCover) {
   Random random(20261120);
   std::vector<double> errors;

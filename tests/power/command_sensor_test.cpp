@@ -6,7 +6,6 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include <filesystem>
 #include <fstream>
 #include <thread>
 
@@ -15,6 +14,7 @@
 #include "ergotune/error.hpp"
 #include "power/guardian/journal.hpp"
 #include "power/sensors/sensor.hpp"
+#include "temporary_folder.hpp"
 
 namespace ergotune {
 namespace {
@@ -97,11 +97,12 @@ TEST(CommandSensor, GoesOnWhenTheWallClockIsSet) {
     EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
     return;
   }
-  const auto set = std::filesystem::temp_directory_path() / fmt::format("ergotune-clock-{}", ::getpid());
-  auto sensor = open_sensor(
-      fmt::format("command:unset LD_PRELOAD; while sleep 0.02; do if [ -e {} ]; then echo $(($(date +%s) + 3600)) 100; "
-                  "else echo $(date +%s) 100; fi; done",
-                  set.string()));
+  const TemporaryFolder folder;
+  const auto set = folder.path() / "set";
+  auto sensor =
+      open_sensor(fmt::format("command:unset LD_PRELOAD; while sleep 0.02; do if [ -e {} ]; then echo $(($(date +%s) + "
+                              "3600)) 100; else echo $(date +%s) 100; fi; done",
+                              set.string()));
   const double offset = wall_seconds() - host_seconds();
   ASSERT_EQ(collect(*sensor, 1).size(), 1u);
   while (wall_seconds() - host_seconds() < offset + 1000) std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -109,7 +110,6 @@ TEST(CommandSensor, GoesOnWhenTheWallClockIsSet) {
   std::this_thread::sleep_for(std::chrono::milliseconds(500));
   collect(*sensor, 1);
   const auto readings = collect(*sensor, 3);
-  std::filesystem::remove(set);
   ASSERT_GE(readings.size(), 3u);
   EXPECT_NEAR(readings.back().time, host_seconds(), 5);
 }

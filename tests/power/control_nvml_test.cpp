@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "ergotune/error.hpp"
+#include "error_of.hpp"
 #include "power/guardian/journal.hpp"
 #include "power/nvml_controls.hpp"
 
@@ -69,12 +70,7 @@ TEST_F(NvmlControls, ALockInForceIsRefusedUnlessTheUserInsists) {
   fake().gpu().locked_min = fake().gpu().locked_max = 1200;
   fake().set_activity(0.3);
   usleep(50000);
-  try {
-    open();
-    FAIL();
-  } catch (const UserError& error) {
-    EXPECT_THAT(error.what(), AllOf(HasSubstr("locked"), HasSubstr("--take-over")));
-  }
+  EXPECT_THAT(error_of([&] { open(); }), AllOf(HasSubstr("locked"), HasSubstr("--take-over")));
   EXPECT_EQ(fake().gpu().locked, 1);
   EXPECT_THAT(open(true)->notes(), SizeIs(1));
 }

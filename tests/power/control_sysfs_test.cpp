@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "ergotune/error.hpp"
+#include "error_of.hpp"
 #include "fakes/control_trees/control_trees.hpp"
 #include "power/controls/control.hpp"
 #include "power/controls/control_backends.hpp"
@@ -46,12 +47,7 @@ TEST_F(SysfsControls, AreListedWhereTheyAre) {
 
 TEST_F(SysfsControls, AnUnknownIdNamesWhatThereIs) {
   control_trees::add_tegra(tree);
-  try {
-    open_control("tegre", environment);
-    FAIL();
-  } catch (const UserError& error) {
-    EXPECT_THAT(error.what(), HasSubstr("tegra"));
-  }
+  EXPECT_THAT(error_of([&] { open_control("tegre", environment); }), HasSubstr("tegra"));
 }
 
 TEST_F(SysfsControls, TegraPinsTheClockAndPutsItBack) {

@@ -85,8 +85,7 @@ TEST(ControlEnvironments, AreTheUsersAndWholePaths) {
   EXPECT_EQ(ControlEnvironment::from_environment().state_folder, here / ".local/state/ergotune");
 }
 
-// Whatever comes in, each setting is visited in one go, and the slow quantity changes only as often as it
-// must.
+// Whatever comes in, each setting is visited in one go, and the slow quantity changes only as often as it must.
 TEST(ControlOrder, ChangesAsSeldomAsPossible) {
   EXPECT_TRUE(rc::check([] {
     const auto cores = *rc::gen::container<std::vector<int>>(rc::gen::inRange(0, 4));
@@ -114,8 +113,7 @@ TEST(ControlOrder, ChangesAsSeldomAsPossible) {
     RC_ASSERT(runs == distinct.size());
     RC_ASSERT(memory_runs == memories.size());
     if (!settings.empty() && distinct.contains(current)) RC_ASSERT(settings[order[0]] == current);
-    // Where the memory clock changes, the core clock stays if it can: at most one core change per further
-    // setting.
+    // Where the memory clock changes, the core clock stays if it can: at most one core change per further setting.
     RC_ASSERT(core_runs <= (distinct.empty() ? 0 : distinct.size() - 1));
   }));
 }

@@ -15,9 +15,11 @@
 #include "base/files.hpp"
 #include "base/process/process.hpp"
 #include "ergotune/error.hpp"
+#include "error_of.hpp"
 #include "fakes/control_trees/control_trees.hpp"
 #include "fakes/nvml/fake_nvml.hpp"
 #include "power/guardian/guardian_process.hpp"
+#include "power/sessions.hpp"
 
 namespace ergotune {
 namespace {
@@ -29,17 +31,11 @@ using ::testing::Not;
 constexpr double kPatience = 60;  // s, on a machine with other things to do
 
 /// A Jetson whose clock was changed, with the journal of the session that did it.
-struct Guardians : ::testing::Test {
-  control_trees::Tree tree, state;
-  ControlEnvironment environment;
-  std::map<std::string, std::string> before;
+struct Guardians : Sessions {
   std::unique_ptr<Control> control;
   std::optional<StateFolder> folder;
   void SetUp() override {
-    control_trees::add_tegra(tree);
-    before = tree.contents();
-    environment.sysfs_root = tree.root();
-    environment.state_folder = state.root() / "state";
+    Sessions::SetUp();
     control = open_control("tegra", environment);
     folder = StateFolder::open(environment.state_folder);
     Journal journal;
@@ -137,12 +133,7 @@ TEST_F(GuardianOfOurs, HasTheSocketTheLockAndNothingElse) {
 
 TEST_F(GuardianOfOurs, ThatSaysNotThatItIsReadyIsNone) {
   std::filesystem::remove_all(tree.real(kTegraGpu));
-  try {
-    start();
-    ADD_FAILURE();
-  } catch (const UserError& error) {
-    EXPECT_THAT(error.what(), AllOf(HasSubstr("no guardian can be started: "), HasSubstr("tegra")));
-  }
+  EXPECT_THAT(error_of([&] { start(); }), AllOf(HasSubstr("no guardian can be started: "), HasSubstr("tegra")));
   EXPECT_FALSE(guardian.alive());
   EXPECT_LT(guardian.pid(), 0);
 }
@@ -163,12 +154,7 @@ TEST_F(GuardianOfOurs, WithoutAProcessThereIsNone) {
     return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), std::filesystem::directory_iterator());
   };
   const auto were = open_files();
-  try {
-    start();
-    ADD_FAILURE();
-  } catch (const UserError& error) {
-    EXPECT_THAT(error.what(), HasSubstr("Resource temporarily unavailable"));
-  }
+  EXPECT_THAT(error_of([&] { start(); }), HasSubstr("Resource temporarily unavailable"));
   EXPECT_EQ(open_files(), were);
 }
 

@@ -10,10 +10,9 @@
 #include <cstdio>
 #include <fstream>
 
-#include "base/clock.hpp"
-#include "base/files.hpp"
 #include "base/process/process.hpp"
 #include "ergotune/error.hpp"
+#include "error_of.hpp"
 #include "fakes/control_trees/control_trees.hpp"
 #include "power/guardian/guardian.hpp"
 #include "power/guardian/guardian_process.hpp"
@@ -95,12 +94,7 @@ TEST_F(Sessions, WithoutAGuardianNothingOpens) {
   enable_guardian_verb("broken-guardian");  // no verb of this program: it ends at once
   ControlSessionOptions options;
   options.guardian_timeout = 0.5;
-  try {
-    open(options);
-    ADD_FAILURE();
-  } catch (const UserError& error) {
-    EXPECT_THAT(error.what(), HasSubstr("guardian"));
-  }
+  EXPECT_THAT(error_of([&] { open(options); }), HasSubstr("guardian"));
   enable_guardian_verb("test-guardian");
   EXPECT_EQ(tree.contents(), before);
 }
@@ -285,13 +279,7 @@ TEST_F(Sessions, AForeignLockIsRefusedUnlessTheUserInsists) {
     options.take_over = take_over;
     return ControlSession::open(open_control("amdgpu:card0", environment), options);
   };
-  try {
-    open_amd(false);
-    FAIL();
-  } catch (const UserError& error) {
-    EXPECT_THAT(error.what(), HasSubstr("--take-over"));
-    EXPECT_THAT(error.what(), HasSubstr("manual"));
-  }
+  EXPECT_THAT(error_of([&] { open_amd(false); }), testing::AllOf(HasSubstr("--take-over"), HasSubstr("manual")));
   EXPECT_THAT(open_amd(true)->notes(), SizeIs(1));
 }
 

@@ -1,5 +1,4 @@
-// The journal: what is written is what is read, whatever is cut or changed is noticed, and only its owner can
-// write it.
+// The journal: what is written is what is read, whatever is cut or changed is noticed, and only its owner can write it.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -8,11 +8,13 @@
 
 #include "base/clock.hpp"
 #include "ergotune/error.hpp"
+#include "error_of.hpp"
 #include "fakes/nvml/fake_nvml.hpp"
 #include "power/nvml_library.hpp"
 #include "power/sensors/sensor.hpp"
 #include "power/sensors/stored_calibration.hpp"
 #include "power/stranger.hpp"
+#include "temporary_folder.hpp"
 
 namespace ergotune {
 namespace {
@@ -61,18 +63,8 @@ TEST_F(Nvml, UnknownGpuOrSensorIsOneMessageThatNamesWhatThereIs) {
   std::vector<std::string> notes;
   EXPECT_TRUE(sensors_for_device("GPU-somebody-else", "", false, &notes).empty());
   EXPECT_THAT(notes, testing::Contains(HasSubstr("none of its 2 GPUs")));
-  try {
-    open_sensor("nvml:7/energy");
-    FAIL();
-  } catch (const UserError& error) {
-    EXPECT_THAT(error.what(), HasSubstr("nvml:1  NVIDIA H100"));
-  }
-  try {
-    open_sensor("nvml:0/enrgy");
-    FAIL();
-  } catch (const UserError& error) {
-    EXPECT_THAT(error.what(), HasSubstr("did you mean \"energy\""));
-  }
+  EXPECT_THAT(error_of([&] { open_sensor("nvml:7/energy"); }), HasSubstr("nvml:1  NVIDIA H100"));
+  EXPECT_THAT(error_of([&] { open_sensor("nvml:0/enrgy"); }), HasSubstr("did you mean \"energy\""));
   EXPECT_THROW(open_sensor("nvlm:0"), UserError);
 }
 
@@ -223,9 +215,9 @@ TEST_F(Nvml, MissingDriverIsANoteNotAnError) {
 
 TEST_F(Nvml, StoredCalibrationHoldsForItsGpuAndDriver) {
   fake();
-  const auto folder = std::filesystem::temp_directory_path() / ("ergotune-calibration-" + std::to_string(getpid()));
-  setenv("ERGOTUNE_DATA_DIR", folder.c_str(), 1);
-  std::filesystem::create_directories(folder / "calibration");
+  const TemporaryFolder folder;
+  setenv("ERGOTUNE_DATA_DIR", folder.path().c_str(), 1);
+  std::filesystem::create_directories(folder.path() / "calibration");
   auto counter = open_sensor("nvml:0/energy");
   EXPECT_FALSE(counter->info().calibrated);
   const auto file = calibration_file(counter->info());
@@ -243,7 +235,6 @@ TEST_F(Nvml, StoredCalibrationHoldsForItsGpuAndDriver) {
   EXPECT_FALSE(open_sensor("nvml:0/instant")->info().calibrated);
   write("535.1");
   EXPECT_FALSE(open_sensor("nvml:0/energy")->info().calibrated);
-  std::filesystem::remove_all(folder);
 }
 
 using ::testing::ElementsAre;
@@ -283,12 +274,10 @@ TEST_F(NvmlGpus, ThatAreSharedAreReported) {
   EXPECT_THAT(notes(1), IsEmpty());
   nvml.gpu(1).compute_mode = 3;
   EXPECT_THAT(notes(1), ElementsAre(testing::HasSubstr("exclusive")));
-  const auto pipes = std::filesystem::temp_directory_path() / ("mps-" + std::to_string(::getpid()));
-  std::filesystem::create_directories(pipes);
-  std::ofstream(pipes / "control") << "";
-  setenv("CUDA_MPS_PIPE_DIRECTORY", pipes.c_str(), 1);
+  const TemporaryFolder pipes;
+  pipes.write("control", "");
+  setenv("CUDA_MPS_PIPE_DIRECTORY", pipes.path().c_str(), 1);
   EXPECT_THAT(notes(0), ElementsAre(testing::HasSubstr("MIG"), testing::HasSubstr("MPS")));
-  std::filesystem::remove_all(pipes);
   unsetenv("CUDA_MPS_PIPE_DIRECTORY");
 }
 

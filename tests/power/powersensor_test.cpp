@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "ergotune/error.hpp"
+#include "error_of.hpp"
 #include "fakes/powersensor/fake_powersensor.hpp"
 #include "fakes/sysfs_trees/sysfs_trees.hpp"
 #include "patience.hpp"
@@ -153,8 +154,7 @@ FakePowersensorOptions with_curve(const PowerCurve& curve) {
 
 const PowerCurve kCurve{150, 60, 0.1};
 
-/// A fake's stream comes from a thread in real time: what reaches the line late is late on every clock there
-/// is.
+/// A fake's stream comes from a thread in real time: what reaches the line late is late on every clock there is.
 template <class Device, class Open>
 void expect_true_energy(const FakePowersensorOptions& options, const PowerCurve& curve, Open open) {
   with_patience("the thread that plays the device may not have been run for a while", [&] {
@@ -216,12 +216,7 @@ TEST(Powersensor3, PullingThePlugIsAFailureInWords) {
 TEST(Powersensor3, ALineIsUsedByOneProgramOnly) {
   FakePowersensor3 device;
   const auto sensor = open_powersensor3(device.path());
-  try {
-    open_powersensor3(device.path());
-    ADD_FAILURE();
-  } catch (const UserError& error) {
-    EXPECT_THAT(error.what(), HasSubstr("in use"));
-  }
+  EXPECT_THAT(error_of([&] { open_powersensor3(device.path()); }), HasSubstr("in use"));
 }
 
 TEST(Powersensor3, TheStreamStopsWithTheSensor) {
@@ -240,12 +235,7 @@ TEST(Powersensor3, SomethingElseOnTheLineIsRefused) {
   FakePowersensorOptions unconfigured;
   unconfigured.channels_in_use = false;
   FakePowersensor3 other(unconfigured);
-  try {
-    open_powersensor3(other.path());
-    ADD_FAILURE();
-  } catch (const UserError& error) {
-    EXPECT_THAT(error.what(), HasSubstr("configure"));
-  }
+  EXPECT_THAT(error_of([&] { open_powersensor3(other.path()); }), HasSubstr("configure"));
   EXPECT_THROW(open_powersensor3("/dev/null"), UserError);
   EXPECT_THROW(open_powersensor3("/no/such/device"), UserError);
 }

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "base/clock.hpp"
-#include "ergotune/error.hpp"
+#include "error_of.hpp"
 #include "fakes/control_trees/control_trees.hpp"
 #include "power/guardian/guardian.hpp"
 
@@ -26,12 +26,7 @@ struct Sessions : ::testing::Test {
   }
   /// Why none opens; empty where one does.
   std::string refusal(const ControlSessionOptions& options = {}) {
-    try {
-      open(options);
-    } catch (const UserError& error) {
-      return error.what();
-    }
-    return "";
+    return error_of([&] { open(options); });
   }
   template <class Condition>
   static bool eventually(Condition condition, double seconds = 20) {

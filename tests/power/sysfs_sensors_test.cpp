@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "ergotune/error.hpp"
+#include "error_of.hpp"
 #include "fakes/sysfs_trees/sysfs_trees.hpp"
 #include "power/sensors/sensor.hpp"
 
@@ -60,12 +61,7 @@ std::vector<std::string> ids_of(const std::string& family) {
 }
 
 std::string refusal(const std::string& id) {
-  try {
-    open_sensor(id);
-  } catch (const UserError& error) {
-    return error.what();
-  }
-  return {};
+  return error_of([&] { open_sensor(id); });
 }
 
 // Tegra

@@ -1,11 +1,14 @@
 #include "problem/tables/device_profile.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <fstream>
 
 #include "ergotune/error.hpp"
+#include "error_of.hpp"
+#include "temporary_folder.hpp"
 
 namespace ergotune {
 namespace {
@@ -43,16 +46,12 @@ TEST(DeviceProfile, IsFoundByManyNames) {
 }
 
 TEST(DeviceProfile, AnUnknownNameListsTheShippedOnes) {
-  try {
-    load_device_profile("a1000");
-    FAIL();
-  } catch (const UserError& error) {
-    EXPECT_NE(std::string(error.what()).find("titan_rtx"), std::string::npos);
-  }
+  EXPECT_THAT(error_of([&] { load_device_profile("a1000"); }), testing::HasSubstr("titan_rtx"));
 }
 
 TEST(DeviceProfile, AUsersFileIsReadAndItsMistakesHaveAPlace) {
-  const std::string file = testing::TempDir() + "/mine-" + std::to_string(::getpid()) + ".toml";
+  const TemporaryFolder folder;
+  const std::string file = folder.path() / "mine.toml";
   std::ofstream(file) << "name = \"Mine\"\n[device]\nmultiprocessors = 3\n[power]\nidle_w = \"ten\"\n";
   try {
     load_device_profile(file);

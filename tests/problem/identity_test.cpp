@@ -12,6 +12,7 @@
 #include "base/files.hpp"
 #include "ergotune/problem_file.hpp"
 #include "problem/files/source_text.hpp"
+#include "temporary_folder.hpp"
 
 namespace ergotune {
 namespace {
@@ -56,7 +57,6 @@ device = "host"
 class IdentityTest : public ::testing::Test {
  protected:
   IdentityTest() { make(folder, "stencil.toml"); }
-  ~IdentityTest() override { std::filesystem::remove_all(root); }
 
   static void put(const std::filesystem::path& file, const std::string& text) {
     std::filesystem::create_directories(file.parent_path());
@@ -82,8 +82,8 @@ class IdentityTest : public ::testing::Test {
     return identity_of(parse_problem(text.replace(at, old.size(), fresh), folder / "stencil.toml"));
   }
 
-  const std::filesystem::path root =
-      std::filesystem::temp_directory_path() / ("ergotune-identity-" + std::to_string(::getpid()));
+  const TemporaryFolder temporary;
+  const std::filesystem::path root = temporary.path();
   const std::filesystem::path folder = root / "a";
 };
 
@@ -252,9 +252,9 @@ TEST(WithoutComments, IsStable) {
     std::string text;
     for (const int piece : pieces) text += kPieces[piece];
     const std::string once = without_comments(text);
-    RC_ASSERT(std::count(once.begin(), once.end(), 'x') <= std::count(text.begin(), text.end(), 'x'));
+    RC_ASSERT(std::ranges::count(once, 'x') <= std::ranges::count(text, 'x'));
     if (text.find("/*") == std::string::npos && text.find("//") == std::string::npos)
-      RC_ASSERT(std::count(once.begin(), once.end(), 'x') == std::count(text.begin(), text.end(), 'x'));
+      RC_ASSERT(std::ranges::count(once, 'x') == std::ranges::count(text, 'x'));
   }));
 }
 

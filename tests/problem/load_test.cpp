@@ -1,4 +1,5 @@
 #include "ergotune/problem_file.hpp"
+#include "error_of.hpp"
 #include "problem/document/problem_document.hpp"
 
 #include <gmock/gmock.h>
@@ -23,12 +24,7 @@ std::vector<std::string> names(const std::vector<Parameter>& parameters) {
 }
 
 std::string message_of(const std::string& text) {
-  try {
-    parse_problem(text, "test.toml");
-  } catch (const UserError& error) {
-    return error.what();
-  }
-  return "no error";
+  return error_of([&] { parse_problem(text, "test.toml"); }, "no error");
 }
 
 TEST(LoadProblem, KeepsTheOrderOfTheFile) {
@@ -147,8 +143,7 @@ TEST(LoadProblem, AMemberThatIsAnAddressNamesABufferOfTheKernel) {
   const auto load = [](const std::string& member) {
     return load_toml_problem(
         "[parameters]\nbx = [1, 2]\n[kernel]\nfunction = \"f\"\nsource.c.text = \"\"\narguments = [{ name = \"g\", "
-        "type = "
-        "\"struct g\", fields = [" +
+        "type = \"struct g\", fields = [" +
             member + "] }, { name = \"x\", type = \"float32\", count = 4, when = \"False\" }]\n",
         "p.toml");
   };
@@ -309,13 +304,8 @@ power = {}
 }
 
 TEST(LoadProblem, ANewFileIsSaidToBeMissing) {
-  try {
-    load_problem("no/such/file.toml");
-    FAIL();
-  } catch (const UserError& error) {
-    EXPECT_THAT(error.what(), HasSubstr("no/such/file.toml"));
-    EXPECT_THAT(error.what(), HasSubstr("does not exist"));
-  }
+  EXPECT_THAT(error_of([&] { load_problem("no/such/file.toml"); }),
+              testing::AllOf(HasSubstr("no/such/file.toml"), HasSubstr("does not exist")));
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 // the messages instead: look at each before committing it.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -20,7 +21,7 @@ std::vector<std::string> malformed_files() {
     const auto ending = entry.path().extension();
     if (ending == ".toml" || ending == ".json") names.push_back(entry.path().filename().string());
   }
-  std::sort(names.begin(), names.end());
+  std::ranges::sort(names);
   return names;
 }
 
@@ -61,7 +62,7 @@ TEST_P(Malformed, GivesItsMessage) {
 
 INSTANTIATE_TEST_SUITE_P(Files, Malformed, testing::ValuesIn(malformed_files()), [](const auto& info) {
   std::string name = info.param;
-  std::replace(name.begin(), name.end(), '.', '_');
+  std::ranges::replace(name, '.', '_');
   return name;
 });
 

@@ -1,6 +1,5 @@
-// The table of settings adds up: every row can be said in a problem file and on a command line, is kept by
-// the document of workers and store, is documented, and makes another session exactly when it determines
-// results.
+// The table of settings adds up: every row can be said in a problem file and on a command line, is kept by the document
+// of workers and store, is documented, and makes another session exactly when it determines results.
 #include "problem/tables/setting_table.hpp"
 
 #include <fmt/format.h>
@@ -12,6 +11,7 @@
 
 #include "ergotune/error.hpp"
 #include "ergotune/problem_file.hpp"
+#include "error_of.hpp"
 #include "problem/document/problem_document.hpp"
 
 namespace ergotune {
@@ -163,12 +163,7 @@ TEST(Settings, AnotherStrategyForgetsTheOptionsOfTheOneBefore) {
 TEST(Settings, MistakesSayWhatWouldBeRight) {
   const auto complaint = [](std::string_view name, const std::string& word) -> std::string {
     RunConfig settings;
-    try {
-      parse_setting(settings, *find_setting(name), {word}, "--it");
-    } catch (const UserError& error) {
-      return error.what();
-    }
-    return "none";
+    return error_of([&] { parse_setting(settings, *find_setting(name), {word}, "--it"); }, "none");
   };
   EXPECT_EQ(complaint("jobs", "many"), "--it must be an integer, not the string \"many\"");
   EXPECT_EQ(complaint("jobs", "0"), "--it must be at least 1, not 0");

@@ -10,7 +10,9 @@
 #include "base/clock.hpp"
 #include "ergotune/error.hpp"
 #include "ergotune/problem_file.hpp"
+#include "error_of.hpp"
 #include "program/program.hpp"
+#include "temporary_folder.hpp"
 
 namespace ergotune {
 namespace {
@@ -22,13 +24,12 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 
 struct Programs : ::testing::Test {
-  std::filesystem::path folder =
-      std::filesystem::temp_directory_path() / ("ergotune-programs-" + std::to_string(::getpid()));
+  const TemporaryFolder temporary;
+  const std::filesystem::path folder = temporary.path();
   LiveOptions options;
   EvaluationRequest request;
 
   void SetUp() override {
-    std::filesystem::create_directories(folder);
     options.cache_folder = folder / "cache";
     options.worker_command = {ERGOTUNE_BINARY_DIR "/ergotune", "worker"};
     options.measure.max_seconds = 0.02;
@@ -38,7 +39,6 @@ struct Programs : ::testing::Test {
     request.configuration = {Value("right")};
     if (!std::filesystem::exists(options.worker_command[0])) GTEST_SKIP() << "the command is not built";
   }
-  void TearDown() override { std::filesystem::remove_all(folder); }
 
   std::unique_ptr<ProgramEvaluator> evaluator(const std::string& program,
                                               std::vector<std::unique_ptr<Sensor>> sensors = {}) const {
@@ -54,12 +54,7 @@ struct Programs : ::testing::Test {
   }
   /// Why the session ends with it; empty where the configuration has a result, whatever it is.
   std::string why_it_ends(const std::string& program) const {
-    try {
-      (void)run(program);
-    } catch (const UserError& error) {
-      return error.what();
-    }
-    return {};
+    return error_of([&] { (void)run(program); });
   }
 };
 

@@ -162,8 +162,7 @@ void expect_near(const Numbers& found, const Numbers& expected) {
   for (std::size_t i = 0; i < found.size(); ++i) EXPECT_NEAR(found[i], expected[i], 1e-12) << "at " << i;
 }
 
-// Fritsch and Carlson's shape-preserving cubics as in C. Moler, "Numerical Computing with MATLAB" (2004),
-// section 3.6.
+// Fritsch and Carlson's shape-preserving cubics as in C. Moler, "Numerical Computing with MATLAB" (2004), section 3.6.
 TEST(Interpolation, PchipIsThePublishedOne) {
   expect_near(pchip(Numbers{0, 1, 3, 4, 7}, Numbers{0, 2, 3, 7, 8}, Numbers{0.5, 1.5, 2.5, 3.25, 3.75, 5, 6.5}),
               {1.2053571428571428, 2.306105212355212, 2.650458494208494, 3.7282422347720856, 6.3198618394513915,

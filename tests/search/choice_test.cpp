@@ -1,5 +1,4 @@
-// What strategies say and refuse: the default's choice, members of the bandit, options, and what all of them
-// share.
+// What strategies say and refuse: the default's choice, members of the bandit, options, and what all of them share.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

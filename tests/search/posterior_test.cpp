@@ -1,5 +1,4 @@
-// The Gaussian process against the textbook (Rasmussen and Williams, 2006), worked out here by plain
-// elimination.
+// The Gaussian process against the textbook (Rasmussen and Williams, 2006), worked out here by plain elimination.
 #include <gtest/gtest.h>
 
 #include <cmath>

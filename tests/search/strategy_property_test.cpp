@@ -45,8 +45,7 @@ class EveryStrategy : public testing::TestWithParam<std::string> {
     }
   }
 
-  /// Runs to its end; `batch` configurations at a time, told in an order that is not the one they were asked
-  /// in.
+  /// Runs to its end; `batch` configurations at a time, told in an order that is not the one they were asked in.
   template <class Value>
   std::vector<ConfigurationIndex> run(Strategy& strategy, const SearchSpace& space, std::size_t batch, Value value,
                                       std::size_t limit = 100000) {

@@ -1,7 +1,7 @@
-// The slow and obvious way, written without any of the builder's code: every combination, tested by the
-// evaluator.
+// The slow and obvious way, written without any of the builder's code: every combination, tested by the evaluator.
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
 #include "ergotune/space.hpp"

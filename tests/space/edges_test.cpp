@@ -65,8 +65,7 @@ TEST(Edges, AnOperandThatDecidesIsItsValueAndNoTruth) {
       expect_as_evaluated({p, counted("q", 3)}, {text});
 }
 
-/// What an expression gives over all combinations, without repetition, least first; empty where it fails for
-/// some.
+/// What an expression gives over all combinations, without repetition, least first; empty where it fails for some.
 std::vector<Value> results_of(const std::string& text, const std::vector<Parameter>& parameters) {
   const Expression expression = Expression::parse(text);
   std::vector<Value> results;

@@ -2,7 +2,6 @@
 // occupancy by hand.
 #include <gtest/gtest.h>
 
-#include "ergotune/error.hpp"
 #include "ergotune/space.hpp"
 #include "space/python_cases.hpp"
 

@@ -1,9 +1,9 @@
-// A thousand random small spaces, each compared in full with brute force: the set, its order, look-up,
-// neighbours.
+// A thousand random small spaces, each compared in full with brute force: the set, its order, look-up, neighbours.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "brute_force.hpp"
@@ -111,8 +111,7 @@ RandomSpace random_space(Random& random) {
         Value value(static_cast<std::int64_t>(random.below(kind == 2 ? 40 : 9)) - (kind == 3 ? 4 : 0));
         if (kind == 4) value = Value(value.as_real() / 4);
         if (kind == 5) value = Value(random.chance(0.5));
-        if (std::find(parameter.values.begin(), parameter.values.end(), value) == parameter.values.end())
-          parameter.values.push_back(value);
+        if (std::ranges::find(parameter.values, value) == parameter.values.end()) parameter.values.push_back(value);
       }
     }
     names.push_back(parameter.name);
@@ -181,8 +180,7 @@ void check_space(std::uint64_t seed) {
   try {
     space = SearchSpace::build(given.parameters, given.restrictions);
   } catch (const UserError& error) {
-    // brute force tests restrictions in their order; a configuration that a later one excludes is no error
-    // here
+    // brute force tests restrictions in their order; a configuration that a later one excludes is no error here
     if (expected && !expected->empty()) RC_FAIL(text + "built: " + error.what());
     if (expected && std::string(error.what()).find("has no values") == std::string::npos) RC_FAIL(text + error.what());
     return;
@@ -207,7 +205,7 @@ void check_space(std::uint64_t seed) {
     std::vector<std::uint32_t> row;
     for (const auto& parameter : space->parameters())
       row.push_back(static_cast<std::uint32_t>(random.below(parameter.values.size() + 1)));
-    const auto found = std::find(positions.begin(), positions.end(), row);
+    const auto found = std::ranges::find(positions, row);
     const auto index = space->index_of(row);
     RC_ASSERT(index.has_value() == (found != positions.end()));
     if (index) RC_ASSERT(*index == static_cast<std::uint64_t>(found - positions.begin()));

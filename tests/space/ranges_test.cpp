@@ -7,6 +7,7 @@
 
 #include "brute_force.hpp"
 #include "ergotune/error.hpp"
+#include "error_of.hpp"
 #include "parameters.hpp"
 
 namespace ergotune {
@@ -24,12 +25,7 @@ Parameter ranged(const std::string& start, const std::string& stop, const std::s
 }
 
 std::string refusal(std::vector<Parameter> parameters) {
-  try {
-    SearchSpace::build(std::move(parameters), {});
-  } catch (const UserError& error) {
-    return error.what();
-  }
-  return {};
+  return error_of([&] { SearchSpace::build(std::move(parameters), {}); });
 }
 
 /// "a if k == 0 else b if k == 1 else c".

@@ -3,8 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "brute_force.hpp"
-#include "ergotune/error.hpp"
 #include "parameters.hpp"
 
 namespace ergotune {
@@ -35,7 +36,7 @@ void expect_walks(const SearchSpace& space) {
     space.values_at(i, all[i]);
     ASSERT_EQ(space.index_of(all[i]), i);
   }
-  ASSERT_TRUE(std::is_sorted(all.begin(), all.end()));
+  ASSERT_TRUE(std::ranges::is_sorted(all));
   std::vector<ConfigurationIndex> found;
   for (ConfigurationIndex i = 0; i < space.size(); i += 1 + space.size() / 40) {
     std::vector<ConfigurationIndex> expected[3];

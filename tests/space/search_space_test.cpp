@@ -9,6 +9,7 @@
 
 #include "brute_force.hpp"
 #include "definitions.hpp"
+#include "error_of.hpp"
 #include "parameters.hpp"
 
 namespace ergotune {
@@ -33,12 +34,7 @@ Restriction must(const char* text, const char* name = "") {
 }
 
 std::string message_of(const std::function<void()>& f) {
-  try {
-    f();
-  } catch (const UserError& error) {
-    return error.what();
-  }
-  return "(no error)";
+  return error_of([&] { f(); }, "(no error)");
 }
 
 TEST(SearchSpace, OfNoParametersHasOneConfiguration) {

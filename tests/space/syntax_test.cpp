@@ -1,5 +1,4 @@
-// The edges of the expression language: what it reads as numbers and texts, where its faults are, how deep it
-// goes.
+// The edges of the expression language: what it reads as numbers and texts, where its faults are, how deep it goes.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -177,14 +177,13 @@ TEST_F(Reading, T4InEveryUnitAndWord) {
 }
 
 TEST_F(Reading, CsvOfAnyHand) {
-  const Recording r =
-      read("some.thing.csv",
-           "b,kind,real,flag,status,time,time_standard_error,time_n,energy,own,own_n,other_n,provenance,"
-           "compile_seconds,verify_seconds,measure_seconds,tuner_seconds,message\r\n"
-           "16,a,0.5,True,ok,0.5,0.125,3,7,100,4,9,measured,1,2,3,4,\r\n"
-           "\r\n"
-           "32,\"b,\nc\",1.5,false,timeout,,,,,,,,,,,,,\"said \"\"no\"\"\"\r\n"
-           "64,true,2,False,ok,1,");
+  const Recording r = read("some.thing.csv",
+                           "b,kind,real,flag,status,time,time_standard_error,time_n,energy,own,own_n,other_n,"
+                           "provenance,compile_seconds,verify_seconds,measure_seconds,tuner_seconds,message\r\n"
+                           "16,a,0.5,True,ok,0.5,0.125,3,7,100,4,9,measured,1,2,3,4,\r\n"
+                           "\r\n"
+                           "32,\"b,\nc\",1.5,false,timeout,,,,,,,,,,,,,\"said \"\"no\"\"\"\r\n"
+                           "64,true,2,False,ok,1,");
   EXPECT_EQ(r.name, "some");
   ASSERT_EQ(r.size(), 2u);
   ASSERT_EQ(r.warnings.size(), 1u);

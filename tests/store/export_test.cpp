@@ -7,10 +7,10 @@
 
 #include "base/process/process.hpp"
 #include "ergotune/problem_file.hpp"
+#include "parameters.hpp"
 #include "store/formats/export.hpp"
 #include "store/result_set.hpp"
 #include "store/sqlite/store.hpp"
-#include "store/sqlite/stored_session.hpp"
 #include "store/written_files.hpp"
 
 namespace ergotune {
@@ -281,9 +281,7 @@ ResultSet one_result() {
   ResultSet results;
   results.problem = results.kernel = "k";
   results.device = "Größe";
-  Parameter block;
-  block.name = "block";
-  block.values = {64, 128};
+  Parameter block = test::listed("block", {64, 128});
   results.parameters = {block};
   Measurement m;
   m.quantities["time"] = {0.5, 0, 1, "", "", Provenance::measured};

@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 #include <zlib.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "ergotune/error.hpp"
@@ -240,8 +241,8 @@ TEST(RecordedData, BenchmarkHubCachesAreReadWhole) {
 
 TEST(RecordedData, FailuresOfTheA4000) {
   const Recording r = load_recording(test::recorded_data() / "caches" / "convolution_A4000.json.gz");
-  EXPECT_EQ(std::count(r.statuses.begin(), r.statuses.end(), Status::compile_error), 6);
-  EXPECT_EQ(std::count(r.statuses.begin(), r.statuses.end(), Status::runtime_error), 155);
+  EXPECT_EQ(std::ranges::count(r.statuses, Status::compile_error), 6);
+  EXPECT_EQ(std::ranges::count(r.statuses, Status::runtime_error), 155);
 }
 
 TEST(RecordedData, T4SaysTheSameAsTheCache) {

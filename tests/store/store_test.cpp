@@ -10,7 +10,6 @@
 #include <fstream>
 #include <limits>
 
-#include "base/clock.hpp"
 #include "ergotune/error.hpp"
 #include "store/formats/recording.hpp"
 #include "store/sqlite/database.hpp"

@@ -2,9 +2,7 @@
 // of a configuration, with the noise of a good sensor. Beside it the truth: where the GPU comes to rest in the end.
 #pragma once
 
-#include <algorithm>
 #include <cmath>
-#include <deque>
 #include <functional>
 
 #include "ergotune/random.hpp"
@@ -20,26 +18,14 @@ struct GpuLoad {
 };
 using LoadOf = std::function<GpuLoad(const Configuration&)>;
 
-class GpuEvaluator : public Evaluator {
+class GpuEvaluator : public QueuedEvaluator {
  public:
   GpuEvaluator(fake_nvml::FakeNvml& nvml, std::vector<Parameter> parameters, LoadOf load, std::uint64_t seed)
       : nvml_(nvml), parameters_(std::move(parameters)), load_(std::move(load)), random_(seed) {}
 
   std::string description() const override { return "fake board"; }
   Provenance provenance() const override { return Provenance::measured; }
-  std::size_t capacity() const override { return 1; }
-  void submit(EvaluationRequest request) override { queue_.push_back(std::move(request)); }
-  std::size_t pending() const override { return queue_.size(); }
-  void cancel() override { queue_.clear(); }
   void set_journal(RunJournal* journal) override { journal_ = journal; }
-
-  std::optional<EvaluationResult> wait(double) override {
-    if (queue_.empty()) return std::nullopt;
-    const EvaluationRequest request = queue_.front();
-    queue_.pop_front();
-    if (journal_) journal_->about_to_run(request, 0);
-    return EvaluationResult{.id = request.id, .index = request.index, .measurement = measure(request.configuration)};
-  }
 
   Measurement measure(const Configuration& configuration) {
     set(configuration);
@@ -100,6 +86,11 @@ class GpuEvaluator : public Evaluator {
  private:
   static constexpr double kNoise = 0.003;
 
+  EvaluationResult answer(const EvaluationRequest& request) override {
+    if (journal_) journal_->about_to_run(request, 0);
+    return {.measurement = measure(request.configuration)};
+  }
+
   void set(const Configuration& configuration) {
     auto& gpu = nvml_.gpu();
     for (const auto& [quantity, value] : setting_of(parameters_, configuration)) {
@@ -116,7 +107,6 @@ class GpuEvaluator : public Evaluator {
   std::vector<Parameter> parameters_;
   LoadOf load_;
   Random random_;
-  std::deque<EvaluationRequest> queue_;
   RunJournal* journal_ = nullptr;
 };
 

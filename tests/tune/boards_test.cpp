@@ -4,18 +4,16 @@
 #include <unistd.h>
 
 #include <cmath>
-#include <deque>
 #include <filesystem>
 
 #include "ergotune/random.hpp"
+#include "temporary_folder.hpp"
 #include "tune/ledger/device_factors.hpp"
 #include "tune/session/device_lock.hpp"
 #include "tune/session/session.hpp"
 
 namespace ergotune {
 namespace {
-
-using ::testing::Each;
 using ::testing::SizeIs;
 
 Measurement reading(double time, double energy, double error = 1e-3) {
@@ -72,7 +70,7 @@ TEST(DeviceFactors, IntervalsCoverTheTruth) {
 }
 
 /// GPUs that share the work, each a factor away from what a configuration takes.
-class FakeGpus : public Evaluator {
+class FakeGpus : public QueuedEvaluator {
  public:
   std::map<std::string, double> factors{{"A", 0.94}, {"B", 1.0}, {"C", 1.06}};
   std::map<std::string, std::map<std::string, int>> runs;  ///< kind -> GPU -> count
@@ -82,19 +80,13 @@ class FakeGpus : public Evaluator {
   std::string description() const override { return "fake boards"; }
   Provenance provenance() const override { return Provenance::measured; }
   std::size_t capacity() const override { return 3; }
-  void submit(EvaluationRequest request) override { queue_.push_back(std::move(request)); }
-  std::size_t pending() const override { return queue_.size(); }
-  void cancel() override { queue_.clear(); }
   std::vector<DeviceShare> gpus() const override {
     std::vector<DeviceShare> shares;
     for (const auto& [gpu, factor] : factors)
       shares.push_back({gpu, "fake:" + gpu, "Fake", 0, 1, 0, lost.contains(gpu)});
     return shares;
   }
-  std::optional<EvaluationResult> wait(double) override {
-    if (queue_.empty()) return std::nullopt;
-    const EvaluationRequest request = std::move(queue_.front());
-    queue_.pop_front();
+  EvaluationResult answer(const EvaluationRequest& request) override {
     if (before) before(*this, request);
     std::string gpu = request.gpu;
     if (gpu.empty() || lost.contains(gpu)) {
@@ -106,14 +98,13 @@ class FakeGpus : public Evaluator {
     const double x = request.configuration[0].as_real();
     // 7 is best, by 2 %: less than the GPUs differ
     const double time = 1e-3 * (x == 7 ? 0.98 : 1 + 0.0005 * x) * factors.at(gpu) * (1 + 2e-4 * random_.normal());
-    EvaluationResult result{request.id, request.index, {}};
+    EvaluationResult result;
     result.measurement = reading(time, time * 300, 2e-4);
     result.gpu = gpu;
     return result;
   }
 
  private:
-  std::deque<EvaluationRequest> queue_;
   Random random_{3};
   std::size_t turn_ = 0;
 };
@@ -128,14 +119,10 @@ struct GpusSession : ::testing::Test {
   }();
   Objective objective = Objective::parse({}, {});
   SessionOptions options;
-  std::filesystem::path file =
-      std::filesystem::path(::testing::TempDir()) / ("boards-" + std::to_string(::getpid()) + ".db");
+  const TemporaryFolder folder;
+  const std::filesystem::path file = folder.path() / "boards.db";
 
-  GpusSession() {
-    options.strategy = "brute_force";
-    std::filesystem::remove(file);
-  }
-  ~GpusSession() override { std::filesystem::remove(file); }
+  GpusSession() { options.strategy = "brute_force"; }
   std::int64_t session(Store& store) {
     SessionKey identity;
     identity.problem = "boards";
@@ -213,19 +200,16 @@ TEST_F(GpusSession, ABoardThatIsLostWhileItConfirmsTakesItsRoundsWithIt) {
 }
 
 TEST(DeviceTurns, OfSeveralDevicesAreTakenTogether) {
-  const std::filesystem::path folder =
-      std::filesystem::path(::testing::TempDir()) / ("turns-" + std::to_string(::getpid()));
-  std::filesystem::create_directories(folder);
-  ::setenv("ERGOTUNE_DEVICE_LOCK", folder.c_str(), 1);
+  const TemporaryFolder folder;
+  ::setenv("ERGOTUNE_DEVICE_LOCK", folder.path().c_str(), 1);
   std::vector<DeviceInfo> devices(2);
   devices[0].uuid = "GPU-b";
   devices[1].uuid = "GPU-a";
   const auto turns = wait_for_locks(devices, {}, nullptr);
   EXPECT_TRUE(turns);
-  EXPECT_TRUE(std::filesystem::exists(folder / "ergotune-device-GPU-a.lock"));
-  EXPECT_TRUE(std::filesystem::exists(folder / "ergotune-device-GPU-b.lock"));
+  EXPECT_TRUE(std::filesystem::exists(folder.path() / "ergotune-device-GPU-a.lock"));
+  EXPECT_TRUE(std::filesystem::exists(folder.path() / "ergotune-device-GPU-b.lock"));
   ::setenv("ERGOTUNE_DEVICE_LOCK", "off", 1);
-  std::filesystem::remove_all(folder);
 }
 
 }  // namespace

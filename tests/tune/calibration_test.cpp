@@ -7,10 +7,10 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdlib>
-#include <deque>
 #include <set>
 
 #include "ergotune/random.hpp"
@@ -25,7 +25,7 @@ constexpr std::array<const char*, 4> kNames{"normal", "heavy-tailed", "bimodal",
 
 /// One device or two, each with a factor of its own, that measure known times with noise. Each measurement takes a
 /// second of virtual time, so that baseline runs follow the drift.
-class SyntheticDevices : public Evaluator {
+class SyntheticDevices : public QueuedEvaluator {
  public:
   SyntheticDevices(std::vector<double> truth, Noise noise, double level, std::size_t devices, std::uint64_t seed)
       : truth_(std::move(truth)),
@@ -42,22 +42,16 @@ class SyntheticDevices : public Evaluator {
   std::string description() const override { return "synthetic devices"; }
   Provenance provenance() const override { return Provenance::measured; }
   std::size_t capacity() const override { return factor_.size(); }
-  void submit(EvaluationRequest request) override { queue_.push_back(std::move(request)); }
-  std::size_t pending() const override { return queue_.size(); }
-  void cancel() override { queue_.clear(); }
   std::vector<DeviceShare> gpus() const override {
     std::vector<DeviceShare> shares;
     for (std::size_t d = 0; factor_.size() > 1 && d < factor_.size(); ++d)
       shares.push_back({std::to_string(d), "synthetic:" + std::to_string(d), "Synthetic", 0, 1, 0, false});
     return shares;
   }
-  std::optional<EvaluationResult> wait(double) override {
-    if (queue_.empty()) return std::nullopt;
-    const EvaluationRequest request = std::move(queue_.front());
-    queue_.pop_front();
+  EvaluationResult answer(const EvaluationRequest& request) override {
     if (request.repeat && !request.reference) confirmed.insert(request.index);
     const std::size_t device = request.gpu.empty() ? turn_++ % factor_.size() : std::stoul(request.gpu);
-    EvaluationResult result{request.id, request.index, {}};
+    EvaluationResult result;
     const double time = truth_[request.index] * factor_[device] * noise(device);
     // The scatter within a measurement is part of that between measurements.
     result.measurement.quantities["time"] = {time, 0.3 * level_ * time, 7, "synthetic", "", Provenance::measured};
@@ -93,7 +87,6 @@ class SyntheticDevices : public Evaluator {
   Random random_;
   std::vector<double> factor_, drift_;
   std::vector<int> measured_;
-  std::deque<EvaluationRequest> queue_;
   std::size_t turn_ = 0;
 };
 
@@ -162,7 +155,7 @@ void calibrate(bool crowded) {
     const SessionResult result = run_session(space, objective, evaluator, nullptr, 0, options);
     ASSERT_TRUE(result.probability_best && result.expected_loss);
     const double won = truth[result.best.front().index];
-    double best = won, best_of_all = *std::min_element(truth.begin(), truth.end());
+    double best = won, best_of_all = *std::ranges::min_element(truth);
     for (const ConfigurationIndex index : evaluator.confirmed) best = std::min(best, truth[index]);
     const auto bin = std::min<std::size_t>(4, static_cast<std::size_t>(*result.probability_best * 5));
     for (Tally* tally : {&bins[bin], &kinds[kind][devices - 1], &all}) {

@@ -5,7 +5,6 @@
 
 #include <cmath>
 
-#include "ergotune/error.hpp"
 #include "ergotune/random.hpp"
 #include "tune/fake_evaluator.hpp"
 #include "tune/ledger/strategy_source.hpp"

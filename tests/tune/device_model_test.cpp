@@ -3,21 +3,19 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
-#include <filesystem>
 #include <fstream>
 
 #include "base/clock.hpp"
+#include "temporary_folder.hpp"
 
 namespace ergotune {
 namespace {
 
 struct DeviceModels : ::testing::Test {
-  std::filesystem::path folder;
+  const TemporaryFolder folder;
   DeviceModel model;
   void SetUp() override {
-    char name[] = "/tmp/ergotune-model-XXXXXX";
-    folder = ::mkdtemp(name);
-    setenv("ERGOTUNE_DATA_DIR", folder.c_str(), 1);
+    setenv("ERGOTUNE_DATA_DIR", folder.path().c_str(), 1);
     model.of = {"GPU-1", "580.1"};
     model.made_at = wall_seconds();
     for (int f = 300; f <= 1500; f += 50) model.sampling.supported_mhz.push_back(f);
@@ -35,10 +33,7 @@ struct DeviceModels : ::testing::Test {
     model.sampling.high_mhz = 1500;
     model.model = fit_samples(model.sampling);
   }
-  void TearDown() override {
-    unsetenv("ERGOTUNE_DATA_DIR");
-    std::filesystem::remove_all(folder);
-  }
+  void TearDown() override { unsetenv("ERGOTUNE_DATA_DIR"); }
 };
 
 TEST_F(DeviceModels, WhatIsKeptIsTheSameFitAgain) {

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <deque>
 #include <set>
 
 #include "ergotune/random.hpp"
@@ -14,7 +13,7 @@ namespace {
 
 /// One device in virtual time whose load multiplies all that it measures. The best configuration of all is the one that
 /// is searched first after `best_at`.
-class LoadedDevice : public Evaluator {
+class LoadedDevice : public QueuedEvaluator {
  public:
   double took = 0.5, noise = 0.01, best_at = 1e300;
   std::function<double(double)> load = [](double) { return 1.0; };
@@ -27,13 +26,7 @@ class LoadedDevice : public Evaluator {
   std::string description() const override { return "virtual device"; }
   Provenance provenance() const override { return Provenance::measured; }
   std::size_t capacity() const override { return 4; }
-  void submit(EvaluationRequest request) override { queue_.push_back(std::move(request)); }
-  std::size_t pending() const override { return queue_.size(); }
-  void cancel() override { queue_.clear(); }
-  std::optional<EvaluationResult> wait(double) override {
-    if (queue_.empty()) return std::nullopt;
-    const EvaluationRequest request = std::move(queue_.front());
-    queue_.pop_front();
+  EvaluationResult answer(const EvaluationRequest& request) override {
     if (!best && now >= best_at && !truth_.contains(request.index)) {
       best = request.index;
       truth_[request.index] = 0.8e-3;
@@ -44,7 +37,7 @@ class LoadedDevice : public Evaluator {
     if (request.repeat && !searching) confirmed.insert(request.index);
     const double time = truth->second * load(now + took / 2) * std::exp(noise * random_.normal());
     now += took;
-    EvaluationResult result{request.id, request.index, {}};
+    EvaluationResult result;
     result.measurement.quantities["time"] = {time, 0.3 * noise * time, 7, "virtual", "", Provenance::measured};
     result.measurement.measure_seconds = took;
     result.measurement.finished_at = 1e9 + now;
@@ -53,7 +46,6 @@ class LoadedDevice : public Evaluator {
   bool searching = true;
 
  private:
-  std::deque<EvaluationRequest> queue_;
   std::map<ConfigurationIndex, double> truth_;
   Random random_;
 };

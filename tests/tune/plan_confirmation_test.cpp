@@ -2,10 +2,9 @@
 // wide interval does not win.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include <filesystem>
-
+#include "parameters.hpp"
+#include "temporary_folder.hpp"
 #include "tune/fake_evaluator.hpp"
 #include "tune/plans/plan.hpp"
 
@@ -13,14 +12,6 @@ namespace ergotune {
 namespace {
 
 using test::FakeEvaluator;
-
-Parameter parameter(const std::string& name, const std::vector<Value>& values, ParameterKind kind) {
-  Parameter p;
-  p.name = name;
-  p.values = values;
-  p.kind = kind;
-  return p;
-}
 
 /// Four tiles at five clocks; 2 is the best tile, 900 MHz the best clock.
 struct PlanConfirmation : ::testing::Test {
@@ -43,8 +34,8 @@ struct PlanConfirmation : ::testing::Test {
   }
   static SearchSpace twenty(Problem& problem) {
     problem.name = "twenty";
-    problem.parameters = {parameter("tile", {1, 2, 3, 4}, ParameterKind::code),
-                          parameter("core_clock_mhz", {600, 750, 900, 1050, 1200}, ParameterKind::core_clock_mhz)};
+    problem.parameters = {test::listed("tile", {1, 2, 3, 4}, ParameterKind::code),
+                          test::listed("core_clock_mhz", {600, 750, 900, 1050, 1200}, ParameterKind::core_clock_mhz)};
     return problem.build_space({});
   }
   static double true_energy(double tile, double clock) {
@@ -152,47 +143,41 @@ TEST_F(PlanConfirmation, OnlyWhereItIsWantedAndMeasured) {
 
 // The comparison, the store and a second run tell the same winner with the same number, and nothing is measured twice.
 TEST_F(PlanConfirmation, EveryPlaceTellsTheSameNumber) {
-  const auto file =
-      std::filesystem::temp_directory_path() / ("ergotune-plan-confirmation-" + std::to_string(::getpid()) + ".db");
-  std::filesystem::remove(file);
-  {
-    Store store = Store::open(file);
-    SessionKey identity;
-    identity.problem = problem.name;
-    const std::int64_t session = store.session(identity, {"tile", "core_clock_mhz"}, "energy", "{}", "");
-    const auto compare = [&] {
-      LedgerOptions kept;
-      kept.store = &store;
-      kept.session = session;
-      kept.problem = &problem;
-      Ledger ledger(space, evaluator, kept);
-      return compare_plans(find_plans("energy_then_clocks,global_energy", problem), problem, ledger);
-    };
-    const PlanComparison comparison = compare();
-    const std::size_t requested = evaluator.requests.size();
-    for (const PlanResult& plan : comparison.plans) {
-      ASSERT_TRUE(plan.best);
-      EXPECT_EQ(plan.best->configuration, at(2, 900));
-      EXPECT_GE(plan.confirmation_repeats, 3);
-      for (const StoredRow& row : store.results(session)) {
-        if (row.configuration != at(2, 900)) continue;
-        EXPECT_EQ(row.measurement.value("energy"), plan.best->measurement.value("energy"));
-      }
-    }
-    const PlanComparison again = compare();
-    EXPECT_EQ(evaluator.requests.size(), requested);
-    for (std::size_t i = 0; i < 2; ++i) {
-      EXPECT_EQ(again.plans[i].best->measurement.value("energy"),
-                comparison.plans[i].best->measurement.value("energy"));
-      EXPECT_EQ(again.plans[i].stages.front().best->configuration,
-                comparison.plans[i].stages.front().best->configuration);
-      EXPECT_EQ(again.plans[i].requested, comparison.plans[i].requested);
-      EXPECT_EQ(again.plans[i].known, again.plans[i].requested);
-      EXPECT_EQ(again.plans[i].evaluated, 0u) << "measured in this run";
-      EXPECT_EQ(again.plans[i].stages.front().evaluated, 0u);
+  const TemporaryFolder folder;
+  Store store = Store::open(folder.path() / "plans.db");
+  SessionKey identity;
+  identity.problem = problem.name;
+  const std::int64_t session = store.session(identity, {"tile", "core_clock_mhz"}, "energy", "{}", "");
+  const auto compare = [&] {
+    LedgerOptions kept;
+    kept.store = &store;
+    kept.session = session;
+    kept.problem = &problem;
+    Ledger ledger(space, evaluator, kept);
+    return compare_plans(find_plans("energy_then_clocks,global_energy", problem), problem, ledger);
+  };
+  const PlanComparison comparison = compare();
+  const std::size_t requested = evaluator.requests.size();
+  for (const PlanResult& plan : comparison.plans) {
+    ASSERT_TRUE(plan.best);
+    EXPECT_EQ(plan.best->configuration, at(2, 900));
+    EXPECT_GE(plan.confirmation_repeats, 3);
+    for (const StoredRow& row : store.results(session)) {
+      if (row.configuration != at(2, 900)) continue;
+      EXPECT_EQ(row.measurement.value("energy"), plan.best->measurement.value("energy"));
     }
   }
-  std::filesystem::remove(file);
+  const PlanComparison again = compare();
+  EXPECT_EQ(evaluator.requests.size(), requested);
+  for (std::size_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(again.plans[i].best->measurement.value("energy"), comparison.plans[i].best->measurement.value("energy"));
+    EXPECT_EQ(again.plans[i].stages.front().best->configuration,
+              comparison.plans[i].stages.front().best->configuration);
+    EXPECT_EQ(again.plans[i].requested, comparison.plans[i].requested);
+    EXPECT_EQ(again.plans[i].known, again.plans[i].requested);
+    EXPECT_EQ(again.plans[i].evaluated, 0u) << "measured in this run";
+    EXPECT_EQ(again.plans[i].stages.front().evaluated, 0u);
+  }
 }
 
 }  // namespace

@@ -64,8 +64,7 @@ std::map<std::string, PlanResult> run(const std::string& profile_name, const Pro
   return out;
 }
 
-// Going Green, Section V-A and Figure 3: race-to-idle is never the least energy, the two-stage plans come
-// close.
+// Going Green, Section V-A and Figure 3: race-to-idle is never the least energy, the two-stage plans come close.
 TEST(GoingGreen, RaceToIdleIsNeverLeastAndTwoStagesComeClose) {
   Problem gemm = load_problem(ERGOTUNE_SOURCE_DIR "/examples/clocks/simulated_gemm.toml");
   struct Gpu {
@@ -75,10 +74,10 @@ TEST(GoingGreen, RaceToIdleIsNeverLeastAndTwoStagesComeClose) {
   for (const Gpu& gpu : {Gpu{"a100", 210, 1410}, Gpu{"rtx_a4000", 210, 1560}, Gpu{"rtx_a6000", 210, 1800},
                          Gpu{"titan_rtx", 495, 1770}}) {
     std::uint64_t size = 0;
-    auto results = run(gpu.profile, with_clocks(gemm, gpu.low, gpu.high, 7),
-                       "race_to_idle,energy_at_max_clock,race_to_idle_then_clocks,energy_then_clocks,global_energy,"
-                       "model_steered",
-                       size);
+    auto results =
+        run(gpu.profile, with_clocks(gemm, gpu.low, gpu.high, 7),
+            "race_to_idle,energy_at_max_clock,race_to_idle_then_clocks,energy_then_clocks,global_energy,model_steered",
+            size);
     for (const auto& [name, result] : results) {
       ASSERT_TRUE(result.best) << name << ": " << result.why_not;
       printf("%s %s: +%.2f %%, %lu of %lu asked\n", gpu.profile, name.c_str(), *result.above_optimum_percent,

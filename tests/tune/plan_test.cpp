@@ -6,18 +6,10 @@
 #include <algorithm>
 
 #include "evaluate/recorded/simulated.hpp"
+#include "parameters.hpp"
 
 namespace ergotune {
 namespace {
-
-Parameter parameter(const std::string& name, const std::vector<Value>& values,
-                    ParameterKind kind = ParameterKind::code) {
-  Parameter p;
-  p.name = name;
-  p.values = values;
-  p.kind = kind;
-  return p;
-}
 
 /// A simulated tiled matrix product on a profile, with these core clocks.
 struct Bench {
@@ -31,11 +23,12 @@ struct Bench {
   }
   SearchSpace make_space(const std::vector<double>& clocks) {
     problem.name = "gemm";
-    problem.parameters = {parameter("block_size_x", {16, 32, 64, 128}), parameter("block_size_y", {1, 2, 4, 8, 16}),
-                          parameter("tile", {1, 2, 4, 8}), parameter("vector", {1, 2, 4})};
+    problem.parameters = {test::listed("block_size_x", {16, 32, 64, 128}),
+                          test::listed("block_size_y", {1, 2, 4, 8, 16}), test::listed("tile", {1, 2, 4, 8}),
+                          test::listed("vector", {1, 2, 4})};
     std::vector<Value> values;
     for (const double f : clocks) values.push_back(Value(f));
-    problem.parameters.push_back(parameter("core_clock_mhz", values, ParameterKind::core_clock_mhz));
+    problem.parameters.push_back(test::listed("core_clock_mhz", values, ParameterKind::core_clock_mhz));
     Restriction threads;
     threads.expression = Expression::parse("block_size_x * block_size_y >= 32");
     problem.restrictions.push_back(threads);
@@ -161,7 +154,7 @@ TEST(Plans, ModelSteeredSearchesOnlyAroundTheModelsClock) {
 TEST(Plans, PowerCappingVariesTheLimit) {
   Bench bench("rtx_a4000", {2100});
   bench.problem.parameters.push_back(
-      parameter("power_limit_w", {100, 110, 120, 130, 140}, ParameterKind::power_limit_w));
+      test::listed("power_limit_w", {100, 110, 120, 130, 140}, ParameterKind::power_limit_w));
   const SearchSpace space = bench.problem.build_space(bench.profile.properties);
   const auto evaluator = make_simulated(bench.profile, bench.problem, space);
   const PlanResult result = run_plan(find_plan("power_capping", bench.problem), bench.problem, space, *evaluator);
@@ -205,7 +198,7 @@ TEST(Plans, OccupancyAlsoChoosesAmongBlocksOfTwoParameters) {
 // Going Green V-C: limits and code against clocks and code, and what ran under each.
 TEST(Plans, CappingIsComparedWithClocks) {
   Bench bench("rtx_a4000", {900, 1200, 1500, 1800, 2100});
-  bench.problem.parameters.push_back(parameter("power_limit_w", {100, 120, 140}, ParameterKind::power_limit_w));
+  bench.problem.parameters.push_back(test::listed("power_limit_w", {100, 120, 140}, ParameterKind::power_limit_w));
   const SearchSpace space = bench.problem.build_space(bench.profile.properties);
   const auto evaluator = make_simulated(bench.profile, bench.problem, space);
   const auto run = [&](const char* name) {
@@ -282,12 +275,12 @@ TEST(Plans, UnknownNamesAreTheUsersMistake) {
 }
 
 TEST(Plans, ParametersOfOtherToolsAreKnownByName) {
-  EXPECT_EQ(execution_kind(parameter("nvml_gr_clock", {1410, 1275})), ParameterKind::core_clock_mhz);
-  EXPECT_EQ(execution_kind(parameter("tegra_gr_clock", {1410, 1275})), ParameterKind::core_clock_mhz);
-  EXPECT_EQ(execution_kind(parameter("nvml_mem_clock", {1215})), ParameterKind::memory_clock_mhz);
-  EXPECT_EQ(execution_kind(parameter("nvml_pwr_limit", {250, 150})), ParameterKind::power_limit_w);
-  EXPECT_EQ(execution_kind(parameter("block_size_x", {32})), ParameterKind::code);
-  EXPECT_EQ(execution_kind(parameter("clock_source", {"a", "b"})), ParameterKind::code);
+  EXPECT_EQ(execution_kind(test::listed("nvml_gr_clock", {1410, 1275})), ParameterKind::core_clock_mhz);
+  EXPECT_EQ(execution_kind(test::listed("tegra_gr_clock", {1410, 1275})), ParameterKind::core_clock_mhz);
+  EXPECT_EQ(execution_kind(test::listed("nvml_mem_clock", {1215})), ParameterKind::memory_clock_mhz);
+  EXPECT_EQ(execution_kind(test::listed("nvml_pwr_limit", {250, 150})), ParameterKind::power_limit_w);
+  EXPECT_EQ(execution_kind(test::listed("block_size_x", {32})), ParameterKind::code);
+  EXPECT_EQ(execution_kind(test::listed("clock_source", {"a", "b"})), ParameterKind::code);
 }
 
 }  // namespace

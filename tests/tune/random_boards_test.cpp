@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 
+#include "parameters.hpp"
 #include "tune/board_evaluator.hpp"
 #include "tune/plans/device_model.hpp"
 #include "tune/plans/plan.hpp"
@@ -58,19 +59,12 @@ struct RandomGpu {
     std::vector<Value> clocks;
     for (int i = nvml.gpu().graphics_clock_count; i-- > 0;)
       clocks.emplace_back(static_cast<std::int64_t>(nvml.gpu().graphics_clocks[i]));
-    problem.parameters = {parameter("tile", {1, 2, 3, 4}, ParameterKind::code),
-                          parameter("unroll", {1, 2, 4}, ParameterKind::code),
-                          parameter("core_clock_mhz", clocks, ParameterKind::core_clock_mhz)};
+    problem.parameters = {test::listed("tile", {1, 2, 3, 4}, ParameterKind::code),
+                          test::listed("unroll", {1, 2, 4}, ParameterKind::code),
+                          test::listed("core_clock_mhz", clocks, ParameterKind::core_clock_mhz)};
     step = clocks[1].as_real() - clocks[0].as_real();
     space.emplace(problem.build_space({}));
     evaluator.emplace(nvml, space->parameters(), load_of, 5 + static_cast<std::uint64_t>(number));
-  }
-  static Parameter parameter(const std::string& name, const std::vector<Value>& values, ParameterKind kind) {
-    Parameter p;
-    p.name = name;
-    p.values = values;
-    p.kind = kind;
-    return p;
   }
   /// Of those whose clock nothing holds back: a request that is throttled is another clock's energy.
   ConfigurationIndex optimum() {

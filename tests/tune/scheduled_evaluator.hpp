@@ -28,7 +28,7 @@ class ScheduledEvaluator : public Evaluator {
   void submit(EvaluationRequest request) override {
     Job job{std::move(request), now_};
     if (compiled_.insert(job.request.index).second) {
-      double& compiler = *std::min_element(compilers_.begin(), compilers_.end());
+      double& compiler = *std::ranges::min_element(compilers_);
       job.ready = compiler = std::max(compiler, now_) + compile_seconds;
     }
     waiting_.insert(job.request.first ? waiting_.begin() : waiting_.end(), std::move(job));
@@ -60,10 +60,9 @@ class ScheduledEvaluator : public Evaluator {
   /// The first that is compiled when the device is free, else the one that is compiled first.
   void start() {
     const double free = std::max(now_, free_);
-    auto next = std::find_if(waiting_.begin(), waiting_.end(), [&](const Job& job) { return job.ready <= free; });
+    auto next = std::ranges::find_if(waiting_, [&](const Job& job) { return job.ready <= free; });
     if (next == waiting_.end())
-      next = std::min_element(waiting_.begin(), waiting_.end(),
-                              [](const Job& a, const Job& b) { return a.ready < b.ready; });
+      next = std::ranges::min_element(waiting_, [](const Job& a, const Job& b) { return a.ready < b.ready; });
     running_ = std::move(*next);
     waiting_.erase(next);
     Measurement& m = running_->measurement = measure(running_->request.configuration);

@@ -5,11 +5,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <map>
 #include <set>
 
 #include "ergotune/problem.hpp"
+#include "temporary_folder.hpp"
 #include "tune/fake_evaluator.hpp"
 #include "tune/ledger/energy_by_time.hpp"
 #include "tune/scheduled_evaluator.hpp"
@@ -180,9 +180,8 @@ TEST_F(Screening, MeasuresFirstTheEnergyOfWhatIsBestByTheMetric) {
     m.quantities["energy"] = {300 * time, 1e-4, 9, "fake", "", Provenance::measured};
     if (known) {
       chosen.push_back(c);
-      best_then.push_back(*std::min_element(
-          seen.begin(), seen.end(),
-          [&](const Configuration& a, const Configuration& b) { return time_of_step(a) < time_of_step(b); }));
+      best_then.push_back(*std::ranges::min_element(
+          seen, [&](const Configuration& a, const Configuration& b) { return time_of_step(a) < time_of_step(b); }));
     }
     return m;
   };
@@ -208,30 +207,25 @@ TEST_F(Screening, OtherStrategiesMeasureTheEnergyOfAll) {
 }
 
 TEST_F(Screening, WhatWasScreenedHasItsEnergyMeasuredWhereAnotherSearchWantsIt) {
-  const auto folder =
-      std::filesystem::path(::testing::TempDir()) / ("ergotune-screening-" + std::to_string(::getpid()));
-  std::filesystem::create_directories(folder);
-  {
-    Store store = Store::open(folder / "results.db");
-    SessionKey identity;
-    identity.problem = "p";
-    const std::int64_t id = store.session(identity, {"x", "y"}, "energy", "{}", "{}");
-    options.confirm = false;
-    options.budget.evaluations = 100;
-    run(&store, id);
-    const auto before = energies;
-    EXPECT_LT(before.size(), 100u);
-    const SessionResult again = run(&store, id);
-    EXPECT_EQ(again.evaluated, 0u) << "the same search goes on where it was";
-    EXPECT_EQ(energies, before);
-    options.strategy = "brute_force";
-    options.budget.evaluations = 0;
-    run(&store, id);
-    EXPECT_EQ(energies.size(), space.size());
-    for (const auto& [configuration, times] : energies) EXPECT_EQ(times, 1) << "nothing is measured twice";
-    EXPECT_EQ(run(&store, id).evaluated, 0u);
-  }
-  std::filesystem::remove_all(folder);
+  const TemporaryFolder folder;
+  Store store = Store::open(folder.path() / "results.db");
+  SessionKey identity;
+  identity.problem = "p";
+  const std::int64_t id = store.session(identity, {"x", "y"}, "energy", "{}", "{}");
+  options.confirm = false;
+  options.budget.evaluations = 100;
+  run(&store, id);
+  const auto before = energies;
+  EXPECT_LT(before.size(), 100u);
+  const SessionResult again = run(&store, id);
+  EXPECT_EQ(again.evaluated, 0u) << "the same search goes on where it was";
+  EXPECT_EQ(energies, before);
+  options.strategy = "brute_force";
+  options.budget.evaluations = 0;
+  run(&store, id);
+  EXPECT_EQ(energies.size(), space.size());
+  for (const auto& [configuration, times] : energies) EXPECT_EQ(times, 1) << "nothing is measured twice";
+  EXPECT_EQ(run(&store, id).evaluated, 0u);
 }
 
 TEST(EnergyByTime, LearnsThePowerAndInvertsItsGuess) {

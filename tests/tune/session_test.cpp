@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <filesystem>
@@ -12,6 +13,7 @@
 
 #include "ergotune/error.hpp"
 #include "ergotune/random.hpp"
+#include "temporary_folder.hpp"
 #include "tune/fake_evaluator.hpp"
 #include "tune/ledger/strategy_source.hpp"
 
@@ -51,13 +53,7 @@ class SessionTest : public ::testing::Test {
   SessionTest() : space(make_space()), objective(Objective::parse({}, {})) {
     evaluator.measure = bowl;
     options.strategy = "random";
-    folder =
-        std::filesystem::path(::testing::TempDir()) / ("ergotune-session-" + std::to_string(::getpid()) + "-" +
-                                                       ::testing::UnitTest::GetInstance()->current_test_info()->name());
-    std::filesystem::remove_all(folder);
-    std::filesystem::create_directories(folder);
   }
-  ~SessionTest() override { std::filesystem::remove_all(folder); }
 
   SessionResult run(Store* store = nullptr, std::int64_t session = 0) {
     Objective fresh = Objective::parse({}, {});
@@ -74,7 +70,8 @@ class SessionTest : public ::testing::Test {
   Objective objective;
   FakeEvaluator evaluator;
   SessionOptions options;
-  std::filesystem::path folder;
+  const TemporaryFolder temporary;
+  const std::filesystem::path folder = temporary.path();
 };
 
 TEST_F(SessionTest, TheDefaultIsMeasuredFirst) {
@@ -113,9 +110,9 @@ TEST_F(SessionTest, AConstraintRelativeToTheBestIsJudgedAgainWhenTheBestMoves) {
   options.progress = [&](const SessionProgress& progress) {
     if (!progress.last) return;
     const Measurement& m = progress.last->measurement;
-    if (seen.empty() || m.value("time") < std::min_element(seen.begin(), seen.end())->first) ++moved;
+    if (seen.empty() || m.value("time") < std::ranges::min_element(seen)->first) ++moved;
     seen.emplace_back(m.value("time").value(), m.value("energy").value());
-    const double bound = 1.5 * std::min_element(seen.begin(), seen.end())->first;
+    const double bound = 1.5 * std::ranges::min_element(seen)->first;
     double least = 1e9;
     for (const auto& [time, energy] : seen)
       if (time <= bound) least = std::min(least, energy);
@@ -171,10 +168,11 @@ TEST_F(SessionTest, TheCulpritOfADeadSessionIsNotMetTwice) {
   run(&store, id);
   EXPECT_EQ(evaluator.measured.count(*space.index_of(culprit)), 0u);
   const std::vector<StoredRow> rows = store.results(id);
-  EXPECT_EQ(std::count_if(rows.begin(), rows.end(),
-                          [&](const StoredRow& row) {
-                            return row.configuration == culprit && row.measurement.status == Status::runtime_error;
-                          }),
+  EXPECT_EQ(std::ranges::count_if(rows,
+                                  [&](const StoredRow& row) {
+                                    return row.configuration == culprit &&
+                                           row.measurement.status == Status::runtime_error;
+                                  }),
             1);
   EXPECT_TRUE(store.unfinished(id).empty());
 }
@@ -477,7 +475,7 @@ TEST_F(SessionTest, TheTimeLeftOfAConfirmationIsThatOfAllOfIt) {
   std::vector<double> ratios;
   for (const auto& [when, left] : told)
     if (told.back().first - when > all / 10) ratios.push_back(left / (told.back().first - when));
-  std::sort(ratios.begin(), ratios.end());
+  std::ranges::sort(ratios);
   EXPECT_GT(ratios[ratios.size() / 2], 1 / 3.0);
   EXPECT_LT(ratios[ratios.size() / 2], 3.0);
 }

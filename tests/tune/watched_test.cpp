@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "temporary_folder.hpp"
 #include "tune/fake_evaluator.hpp"
 #include "tune/ledger/live_session.hpp"
 #include "tune/session/session.hpp"
@@ -26,22 +27,12 @@ SearchSpace make_space() {
 class WatchedTest : public ::testing::Test {
  protected:
   WatchedTest() : space(make_space()), objective(Objective::parse({}, {})) {
-    folder =
-        std::filesystem::path(::testing::TempDir()) / ("ergotune-watched-" + std::to_string(::getpid()) + "-" +
-                                                       ::testing::UnitTest::GetInstance()->current_test_info()->name());
-    std::filesystem::create_directories(folder);
     evaluator.measure = [](const Configuration& c, int) { return test::timed(1e-3 * c[0].as_real(), 1e-6); };
     store = std::make_unique<Store>(Store::open(folder / "s.db"));
     session = store->session(SessionKey{.problem = "p"}, {"x"}, "time", "{}", "{}");
     live = std::make_shared<LiveSession>(folder / "s.db");
     reader = LiveFile::open(live_path());
     options.strategy = "random";
-  }
-  ~WatchedTest() override {
-    reader.reset();
-    live.reset();
-    store.reset();
-    std::filesystem::remove_all(folder);
   }
   SessionResult run() {
     LedgerOptions kept;
@@ -58,7 +49,8 @@ class WatchedTest : public ::testing::Test {
   }
   nlohmann::json shown() const { return nlohmann::json::parse(reader->state()); }
 
-  std::filesystem::path folder;
+  const TemporaryFolder temporary;
+  const std::filesystem::path folder = temporary.path();
   SearchSpace space;
   Objective objective;
   test::FakeEvaluator evaluator;
@@ -134,8 +126,8 @@ TEST_F(WatchedTest, APauseHandsNothingOutAndCountsForNoBudget) {
 
 TEST_F(WatchedTest, WhatKilledSessionsLeftIsRemovedAfterAnHour) {
   namespace fs = std::filesystem;
-  const fs::path folder = fs::temp_directory_path() / ("ergotune-left-" + std::to_string(::getpid()));
-  fs::create_directories(folder);
+  const TemporaryFolder temporary;
+  const fs::path folder = temporary.path();
   for (const char* name : {"s.db-live-1-1", "s.db-live-1-2", "other.db-live-1-1"}) {
     const pid_t child = ::fork();
     if (child == 0) {
@@ -151,7 +143,6 @@ TEST_F(WatchedTest, WhatKilledSessionsLeftIsRemovedAfterAnHour) {
   EXPECT_FALSE(fs::exists(folder / "s.db-live-1-1"));
   EXPECT_TRUE(fs::exists(folder / "s.db-live-1-2")) << "it may be another machine's";
   EXPECT_TRUE(fs::exists(folder / "other.db-live-1-1")) << "another store's";
-  fs::remove_all(folder);
 }
 
 TEST_F(WatchedTest, WhereNothingCanBeShownItGoesOn) {

@@ -13,6 +13,7 @@
 #include "measure/energy/power_trace.hpp"
 #include "report/report.hpp"
 #include "store/sqlite/database.hpp"
+#include "temporary_folder.hpp"
 
 namespace ergotune::serve {
 namespace {
@@ -31,17 +32,9 @@ Measurement timed(double seconds, Status status = Status::ok) {
 class SiteTest : public ::testing::Test {
  protected:
   SiteTest() {
-    folder =
-        std::filesystem::path(::testing::TempDir()) / ("ergotune-site-" + std::to_string(::getpid()) + "-" +
-                                                       ::testing::UnitTest::GetInstance()->current_test_info()->name());
-    std::filesystem::create_directories(folder);
     store = std::make_unique<Store>(Store::open(folder / "s.db"));
     session = store->session(SessionKey{.problem = "p", .device = "d"}, {"x"}, "time", "{}", "{}");
     run = store->begin_run(session, {.objective = {"time", Direction::minimise, {}}});
-  }
-  ~SiteTest() override {
-    store.reset();
-    std::filesystem::remove_all(folder);
   }
   void add(int x, double seconds, RowKind kind = RowKind::search, Status status = Status::ok) {
     StoredRow row;
@@ -71,7 +64,8 @@ class SiteTest : public ::testing::Test {
     EXPECT_EQ(results["status"], saved["results"]["status"]);
   }
 
-  std::filesystem::path folder;
+  const TemporaryFolder temporary;
+  const std::filesystem::path folder = temporary.path();
   std::unique_ptr<Store> store;
   std::int64_t session = 0, run = 0;
 };

@@ -102,7 +102,7 @@ bool KernelLog::claims(Entry& entry, std::uint64_t launch) {
   if (!session.wants(CaptureRequest::Mode::capture) || launch < session.wishes().skip || entry.settled || done_)
     return false;
   const auto wanted = [&](const std::string& name) { return session.wants_kernel(name); };
-  if (!wanted(entry.name) && std::none_of(entry.also.begin(), entry.also.end(), wanted)) return false;
+  if (!wanted(entry.name) && std::ranges::none_of(entry.also, wanted)) return false;
   if (!session.wishes().kernel.empty() && done_.exchange(true)) return false;
   return !entry.settled.exchange(true);
 }

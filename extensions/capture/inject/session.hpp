@@ -26,8 +26,7 @@ struct CaptureRequest {
   /// Of one capture's buffers.
   std::size_t most_bytes = std::size_t{1} << 30;
   bool tune_rounding = false;
-  /// The file that the user names as the source of kernels that were compiled before the program ran; may be
-  /// empty.
+  /// The file that the user names as the source of kernels that were compiled before the program ran; may be empty.
   std::string source;
 };
 

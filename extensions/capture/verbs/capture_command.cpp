@@ -103,7 +103,7 @@ capture::Message answer(Seen& seen, const CaptureArguments& arguments, const std
 std::vector<SeenKernel*> by_time(Seen& seen) {
   std::vector<SeenKernel*> kernels;
   for (auto& [key, kernel] : seen.kernels) kernels.push_back(&kernel);
-  std::sort(kernels.begin(), kernels.end(), [](const SeenKernel* a, const SeenKernel* b) {
+  std::ranges::sort(kernels, [](const SeenKernel* a, const SeenKernel* b) {
     return a->seconds != b->seconds ? a->seconds > b->seconds : a->launches > b->launches;
   });
   return kernels;
@@ -178,8 +178,7 @@ void print_kernels(Seen& seen, bool timed) {
 /// Whether its problem has more than one configuration.
 bool is_tunable(const SeenKernel& kernel) {
   const Problem problem = load_problem(kernel.folder);
-  return std::any_of(problem.parameters.begin(), problem.parameters.end(),
-                     [](const Parameter& p) { return p.values.size() > 1; });
+  return std::ranges::any_of(problem.parameters, [](const Parameter& p) { return p.values.size() > 1; });
 }
 
 Json document_of(Seen& seen, const std::vector<std::string>& program, const ProgramEnd& end) {

@@ -84,7 +84,7 @@ TunedProblems::TunedProblems(const fs::path& folder, const std::vector<std::stri
   std::vector<fs::path> below;
   for (const auto& entry : fs::directory_iterator(folder, failed))
     if (entry.is_directory(failed)) below.push_back(entry.path());
-  std::sort(below.begin(), below.end());
+  std::ranges::sort(below);
   for (const fs::path& one : below) add(one, folder);
   for (const std::string& other : others) {
     const std::size_t before = tuned_.size();

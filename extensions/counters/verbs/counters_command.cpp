@@ -43,7 +43,7 @@ struct Where {
   explicit Where(const std::string& name) {
     if (name.starts_with("sm_")) {
       const std::string digits = name.substr(3);
-      const bool plain = !digits.empty() && digits.size() < 4 && std::all_of(digits.begin(), digits.end(), ::isdigit);
+      const bool plain = !digits.empty() && digits.size() < 4 && std::ranges::all_of(digits, ::isdigit);
       chip = plain ? cupti::chip_of_architecture(std::stoi(digits)) : "";
       if (chip.empty())
         throw UserError(fmt::format("--device \"{}\": counters are read of sm_75 and later, named like sm_90", name));
@@ -53,8 +53,8 @@ struct Where {
     if (device->info().backend != "cuda")
       throw UserError(
           fmt::format("--device \"{}\": hardware counters are NVIDIA's, of a CUDA device or an architecture such as "
-                      "sm_90; CPUs have the observer \"perf\"; AMD's (rocprofiler-sdk) are not read, rocprofv3 "
-                      "counts from outside (the page \"Hardware counters\")",
+                      "sm_90; CPUs have the observer \"perf\"; AMD's (rocprofiler-sdk) are not read, rocprofv3 counts "
+                      "from outside (the page \"Hardware counters\")",
                       name));
     profiled.emplace(cuda::find_device(device->info().id).device);
     chip = profiled->chip();
@@ -77,7 +77,7 @@ Json library_document() {
 }
 
 bool found_in(const std::string& wanted, std::initializer_list<std::string_view> texts) {
-  return wanted.empty() || std::any_of(texts.begin(), texts.end(), [&](std::string_view text) {
+  return wanted.empty() || std::ranges::any_of(texts, [&](std::string_view text) {
            return std::search(text.begin(), text.end(), wanted.begin(), wanted.end(),
                               [](unsigned char a, unsigned char b) { return std::tolower(a) == std::tolower(b); }) !=
                   text.end();
@@ -103,9 +103,8 @@ Json list_document(const CountersArguments& arguments) {
   for (const CounterInfo& counter : counter_names()) {
     if (!found_in(arguments.search, {counter.name, counter.meaning})) continue;
     const auto metrics = metrics_behind(std::string(counter.name));
-    const bool lacks = std::any_of(metrics.begin(), metrics.end(), [&](const std::string& metric) {
-      return std::find(missing.begin(), missing.end(), metric) != missing.end();
-    });
+    const bool lacks = std::ranges::any_of(
+        metrics, [&](const std::string& metric) { return std::ranges::find(missing, metric) != missing.end(); });
     document["counters"].push_back({{"name", counter.name},
                                     {"unit", counter.unit},
                                     {"meaning", counter.meaning},
@@ -196,8 +195,7 @@ Json ask_in_child(const std::string& verb, const CountersArguments& arguments) {
   }
   throw UserError(
       fmt::format("CUPTI {} the process that asked it{}. Where there is no driver, versions 12.6 to 13.1 answer and "
-                  "later ones do not "
-                  "(pip install nvidia-cuda-cupti-cu12==12.9.79); ERGOTUNE_CUPTI names the library",
+                  "later ones do not (pip install nvidia-cuda-cupti-cu12==12.9.79); ERGOTUNE_CUPTI names the library",
                   result.timed_out ? "did not answer" : "ended",
                   result.signal ? fmt::format(" with signal {}", result.signal) : ""));
 }

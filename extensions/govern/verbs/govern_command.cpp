@@ -128,7 +128,7 @@ class GovernLoop {
   }
 
   double units_at(double time) const {
-    const auto after = std::find_if(work_.begin(), work_.end(), [&](const auto& one) { return one.first >= time; });
+    const auto after = std::ranges::find_if(work_, [&](const auto& one) { return one.first >= time; });
     if (after == work_.begin() || after == work_.end()) return work_.empty() ? 0 : work_.front().second;
     const auto before = std::prev(after);
     return before->second + (after->second - before->second) * (time - before->first) / (after->first - before->first);
@@ -207,8 +207,8 @@ void print_for_people(const GovernLoop& loop, double max_slowdown) {
              human_duration(governor.exploring_seconds()), human(std::max(0.0, governor.exploring_cost()), "J"));
   if (!loop.told())
     fmt::print(stderr,
-               "note: the program reported no progress ($ERGOTUNE_PROGRESS): its work was taken to follow the "
-               "clock, and clocks below {:.0f} % of the highest were not tried\n",
+               "note: the program reported no progress ($ERGOTUNE_PROGRESS): its work was taken to follow the clock, "
+               "and clocks below {:.0f} % of the highest were not tried\n",
                100 / (1 + max_slowdown));
 }
 
@@ -285,8 +285,7 @@ void add_govern_command(Verb app) {
       "  ergotune govern --control nvml:0 --max-slowdown 5% -- ./simulate input.nml\n"
       "  ergotune govern --control nvml:0 -o governed.json -- python3 train.py\n"
       "The program reports its progress by making the file $ERGOTUNE_PROGRESS one byte longer for each unit of its "
-      "work, "
-      "or\n"
+      "work, or\n"
       "by energy regions that end. Settings are restored however the program or this command ends.");
   verb.callback([arguments] { govern(*arguments); });
 }

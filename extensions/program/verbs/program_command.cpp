@@ -150,8 +150,8 @@ void add_program_command(Verb app) {
       .take_all();
   verb.add_option("--max-slowdown", arguments->slowdown, "How much longer it may take, as 5% or 0.05 (5%)");
   verb.add_option("--sensor", arguments->search.setup.run.sensors,
-                  "Energy by this sensor; repeatable, energies are added (the control's device, else the CPU, "
-                  "else the only device)");
+                  "Energy by this sensor; repeatable, energies are added (the control's device, else the CPU, else the "
+                  "only device)");
   verb.add_option("--control", arguments->search.control, "Set clocks or limits through this (the only one there is)");
   add_node_options(verb, *arguments, "One setting for, and the energy of,");
   verb.add_option("--settings", arguments->most, "Settings to try at most, before the best are confirmed (12)")

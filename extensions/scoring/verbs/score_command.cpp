@@ -51,7 +51,7 @@ std::vector<std::filesystem::path> files_of(const std::vector<std::string>& data
       if (entry.is_regular_file() && is_recording && !is_other) found.push_back(entry.path());
     }
     if (found.empty()) throw UserError(fmt::format("{}: no recordings (*.json, *.csv, stores) in this folder", name));
-    std::sort(found.begin(), found.end());
+    std::ranges::sort(found);
     files.insert(files.end(), found.begin(), found.end());
   }
   return files;
@@ -123,9 +123,8 @@ void print_table(const std::vector<StrategyScore>& scores) {
     fmt::print("\n");
   }
   fmt::print(
-      "\nto 5 %, to 1 %: expected evaluations to within 5 % and 1 % of the optimum, geometric mean; per "
-      "space the score "
-      "and, in brackets, evaluations to 1 %\n");
+      "\nto 5 %, to 1 %: expected evaluations to within 5 % and 1 % of the optimum, geometric mean; per space the "
+      "score and, in brackets, evaluations to 1 %\n");
 }
 
 void report_tuning(const StrategyTuning& tuning, const ScoreArguments& arguments) {
@@ -308,8 +307,7 @@ void add_score_command(Verb app) {
   verb.footer(
       "Examples:\n"
       "  ergotune score --list\n"
-      "  ergotune score --data recordings/ --strategies auto,simulated_annealing --repeats 20 "
-      "--figure scores.svg\n"
+      "  ergotune score --data recordings/ --strategies auto,simulated_annealing --repeats 20 --figure scores.svg\n"
       "  ergotune score --data recordings/ --tune-strategy genetic --trials 40");
   verb.callback([arguments] { run_score(*arguments); });
 }

@@ -228,7 +228,7 @@ std::string source_with_macro(std::string_view source, std::string_view macro) {
         kind = {};
       }
     }
-    if (kind.empty() && std::any_of(open.begin(), open.end(), [](const Branch& b) { return b.holds == false; }))
+    if (kind.empty() && std::ranges::any_of(open, [](const Branch& b) { return b.holds == false; }))
       std::fill(result.begin() + static_cast<std::ptrdiff_t>(at), result.begin() + static_cast<std::ptrdiff_t>(end),
                 ' ');
     at = end + 1;
@@ -284,10 +284,10 @@ std::vector<std::string> unfilled_variables(std::string_view source, const std::
       const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(text.find(part)) + (declarator.data() - part.data()) +
                                 static_cast<std::ptrdiff_t>(begin);
       const auto line = std::count(text.begin(), text.begin() + at, '\n');
-      messages.push_back(fmt::format(
-          "{}:{}: nothing fills the {} variable {}, which is therefore zero in every configuration and in the outputs "
-          "that are compared: pass it to the kernel as an argument",
-          file, line + 1, constant ? "__constant__" : "__device__", name));
+      messages.push_back(
+          fmt::format("{}:{}: nothing fills the {} variable {}, which is therefore zero in every configuration and in "
+                      "the outputs that are compared: pass it to the kernel as an argument",
+                      file, line + 1, constant ? "__constant__" : "__device__", name));
     }
   }
   return messages;

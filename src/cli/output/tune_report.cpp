@@ -16,7 +16,7 @@
 #include "cli/command.hpp"
 #include "cli/live_options.hpp"
 #include "cli/output/table.hpp"
-#include "model/execution_kind.hpp"
+#include "measure/execution_parameters.hpp"
 
 namespace ergotune::cli {
 
@@ -160,7 +160,7 @@ bool mentions(const std::string& expression, const std::string& name) {
 std::vector<std::string> shown_names(const RankedResults& ranked, const Measurement& measurement,
                                      std::vector<std::string> first) {
   const auto add_name = [&](const std::string& name) {
-    if (std::find(first.begin(), first.end(), name) == first.end()) first.push_back(name);
+    if (std::ranges::find(first, name) == first.end()) first.push_back(name);
   };
   for (const auto& [name, quantity] : measurement.quantities)
     if (mentions(ranked.objective.name(), name) || name.starts_with("time.")) add_name(name);
@@ -316,8 +316,7 @@ void print_answer(const TunedSession& tuned, const std::string& file, std::size_
   if (results.space == 1)
     fmt::print(
         "\nnote: this problem has one configuration, so nothing was compared: only clocks and power limits can be "
-        "tuned "
-        "([execution] in the problem file), or parameters that you add\n");
+        "tuned ([execution] in the problem file), or parameters that you add\n");
   print_device_shares(run);
   if (run.disturbed > 0)
     fmt::print(

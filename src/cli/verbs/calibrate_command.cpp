@@ -60,8 +60,8 @@ void add_calibrate_command(Verb app) {
   verb.add_flag("--dry-run", arguments->dry, "Print, but do not keep");
   add_json_option(verb, arguments->json);
   verb.footer(
-      "Drives square waves and random loads on the device and fits update period, averaging window and lag. "
-      "The result\n"
+      "Drives square waves and random loads on the device and fits update period, averaging window and lag. The "
+      "result\n"
       "is kept for this device and driver, and used whenever the sensor is opened.\n"
       "Example: ergotune calibrate --sensor nvml:0/energy");
   verb.callback([arguments] { run(*arguments); });

@@ -174,11 +174,10 @@ void run_restore(bool json) {
   const RestoredClocks restored = restore_clocks();
   for (const RestoreReport& report : restored.reports) fmt::print(stderr, "{}\n", description_of(report));
   for (const JournalStatus& journal : restored.unfinished)
-    fmt::print(
-        stderr,
-        "{}: the session pid {} (\"{}\") has ended, and its guardian has not restored everything yet: its driver "
-        "may hang\n",
-        journal.device, journal.session.pid, journal.session.command);
+    fmt::print(stderr,
+               "{}: the session pid {} (\"{}\") has ended, and its guardian has not restored everything yet: its "
+               "driver may hang\n",
+               journal.device, journal.session.pid, journal.session.command);
   if (restored.reports.empty() && restored.unfinished.empty()) {
     if (restored.in_use.empty())
       fmt::print(stderr, "nothing to restore: no session has left settings behind\n");
@@ -200,11 +199,8 @@ void add_clocks_command(Verb app) {
   clocks.require_verb();
   clocks.footer(
       "Examples:\n  ergotune clocks status --json\n  ergotune clocks set --core-clock 1395 -- ./simulate\n  ergotune "
-      "clocks restore\n\nA tuning session puts "
-      "everything back by "
-      "itself, also when it is killed; `restore` is for what is left when its guardian was killed too, or "
-      "the machine "
-      "went down.");
+      "clocks restore\n\nA tuning session restores everything by itself, also when it is killed; `restore` is for "
+      "what is left when its guardian was killed too, or the machine went down.");
 
   struct Options {
     bool json = false;

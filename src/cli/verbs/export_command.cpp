@@ -54,8 +54,7 @@ void add_export_command(Verb app) {
   Verb verb = app.add_verb("export", "Write stored results in the formats of other tools");
   verb.add_option("source", options->source, "Results: a store, a Kernel Tuner cache, T4 or CSV file").show_default();
   verb.add_option("--format", options->request.format,
-                  "kt (Kernel Tuner cache), t4, csv, wisdom (the best, for applications to choose from: a "
-                  "file per "
+                  "kt (Kernel Tuner cache), t4, csv, wisdom (the best, for applications to choose from: a file per "
                   "kernel in a folder), header (the best per device as #defines of C)")
       .required()
       .one_of(export_formats());

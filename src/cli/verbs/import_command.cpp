@@ -40,8 +40,7 @@ void add_import_command(Verb app) {
   verb.add_option("--device", options->device, "Name of the device (default: the one in the file)");
   add_json_option(verb, options->json);
   verb.footer(
-      "A T1 file beside it (convolution.T1.json for convolution_A100.json.gz) gives restrictions and "
-      "defaults.\n"
+      "A T1 file beside it (convolution.T1.json for convolution_A100.json.gz) gives restrictions and defaults.\n"
       "Examples:\n"
       "  ergotune import convolution_A100.json.gz --store results.db\n"
       "  ergotune import recorded.json --store results.db --device \"My GPU\" --json");

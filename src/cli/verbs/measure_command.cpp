@@ -326,10 +326,9 @@ void add_measure_command(Verb app) {
   verb.add_flag("--no-resume", arguments->no_resume, "Measure anew what is stored");
   verb.add_flag("--apart", arguments->apart,
                 "Of several kernels: the round as given, the same launches in sequence, and each kernel alone");
-  verb.add_flag(
-      "--kernel-clocks", arguments->kernel_clocks,
-      "Of several kernels in sequence: whether each should have a clock of its own, by the energy of each kernel "
-      "at each clock and the time that a change takes");
+  verb.add_flag("--kernel-clocks", arguments->kernel_clocks,
+                "Of several kernels in sequence: whether each should have a clock of its own, by the energy of each "
+                "kernel at each clock and the time that a change takes");
   verb.add_option("--clock-latency", arguments->clock_latency, "That time (the longest that was measured)")
       .kind("SECONDS")
       .positive();
@@ -338,8 +337,8 @@ void add_measure_command(Verb app) {
       .kind("NUMBER")
       .positive();
   verb.add_option("--attribute", arguments->attribute,
-                  "Also attribute the round's energy and time to kernels, modelled: marginal (the round less the "
-                  "round without it) or shapley (what it adds, over all orders; up to four)");
+                  "Also attribute the round's energy and time to kernels, modelled: marginal (the round less the round "
+                  "without it) or shapley (what it adds, over all orders; up to four)");
   add_json_option(verb, arguments->json);
   verb.footer(
       "Examples:\n"

@@ -119,8 +119,7 @@ void print_summary(const SearchSpace& space) {
     fmt::print("{:<{}}  {:>5}  {}\n", parameter.name, width, parameter.values.size(), values);
   }
   fmt::print(
-      "\ncartesian product  {:.6g}\nvalid              {}\nbuilt in           {:.3g} s\nmemory             "
-      "{} bytes\n",
+      "\ncartesian product  {:.6g}\nvalid              {}\nbuilt in           {:.3g} s\nmemory             {} bytes\n",
       space.cartesian_size(), space.size(), space.build_seconds(), space.memory_bytes());
 }
 
@@ -259,8 +258,8 @@ void add_space_command(Verb app) {
                   "Print this many different configurations, uniformly random, as JSON lines");
   verb.add_option("--seed", arguments->seed, "Seed of the sample").show_default();
   verb.add_option("--compile", arguments->compile,
-                  "Compile the default and others without running them, this many in all, or `all`: for the device, "
-                  "or with --profile for an NVIDIA GPU that is not here (CUDA C++, NVRTC)");
+                  "Compile the default and others without running them, this many in all, or `all`: for the device, or "
+                  "with --profile for an NVIDIA GPU that is not here (CUDA C++, NVRTC)");
   verb.add_flag("--list", arguments->list, "Print every configuration, in order, as JSON lines");
   verb.add_flag("--explain", arguments->explain, "Show how many configurations each restriction removes");
   verb.add_option("--figure", arguments->figure, "Write an SVG figure of what each restriction removes");

@@ -47,7 +47,7 @@ void print_for_people(const PreparedSession& prepared, const Configuration& conf
   for (const TraceSeries& series : trace.gpu) print_series(series, trace.load_seconds, unit_of_device(series.name));
   for (const auto& reason : trace.reasons) {
     std::string text = reason.name;
-    std::replace(text.begin(), text.end(), '_', ' ');
+    std::ranges::replace(text, '_', ' ');
     fmt::print("  {:<24} {:.2f} to {:.2f} s\n", text, reason.from, reason.to);
   }
   fmt::print("Times count from the first launch; what a sensor shows includes its own window and lag.\n");

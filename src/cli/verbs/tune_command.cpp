@@ -101,8 +101,8 @@ bool has_winner(const TunedSession& tuned, const TuneArguments& arguments, const
       ranked.default_row == ranked.best.front() && ranked.results.rows.size() == 1 && ranked.results.space != 1;
   if (default_alone && arguments.wisdom)
     fmt::print(stderr,
-               "Wisdom: nothing is written, because only the default configuration was measured; the same command "
-               "with a larger --budget goes on\n");
+               "Wisdom: nothing is written, because only the default configuration was measured; the same command with "
+               "a larger --budget goes on\n");
   return !default_alone;
 }
 
@@ -171,8 +171,7 @@ std::function<void(const SessionProgress&)> progress_with_hint(ProgressPrinter& 
       progress.finish();
       fmt::print(stderr,
                  "note: without a budget {} {} configurations, {} {} more; Ctrl-C ends it with the best so far and "
-                 "keeps every "
-                 "result, and the next time --budget 10min bounds it\n",
+                 "keeps every result, and the next time --budget 10min bounds it\n",
                  ends ? "the search goes on until nothing better is likely among" : "all are measured of", p.total,
                  ends ? "at most" : "about", human_duration(*p.seconds_left));
       reported = true;
@@ -386,8 +385,7 @@ void add_tune_command(Verb app) {
       "  ergotune tune gemm.toml --wisdom wisdom\n"
       "  ergotune tune gemm.toml --budget 10min --watch\n"
       "  ergotune tune gemm.toml --set SIZE=1024,2048,4096 --budget 2min --tree choose.hpp\n"
-      "The same command again resumes: what is stored is not measured twice. Ctrl-C ends it with the best so "
-      "far.");
+      "The same command again resumes: what is stored is not measured twice. Ctrl-C ends it with the best so far.");
   verb.callback([arguments] { tune(*arguments); });
 }
 

@@ -101,7 +101,7 @@ std::map<std::filesystem::path, Wisdom> by_target(const std::vector<ReadFile>& f
                                   all.kernel, kernel),
                       {target.string(), 0, 0});
     for (const WisdomRecord& record : file.wisdom.records)
-      if (std::find(all.records.begin(), all.records.end(), record) == all.records.end()) all.records.push_back(record);
+      if (std::ranges::find(all.records, record) == all.records.end()) all.records.push_back(record);
   }
   for (const auto& [target, wisdom] : targets) {
     std::error_code error;
@@ -122,7 +122,7 @@ void export_wisdom(const WisdomOptions& options) {
     std::error_code error;
     std::filesystem::create_directories(options.output, error);
     write_named_file(target, text);
-    const auto records = std::count(text.begin(), text.end(), '\n') - 1;
+    const auto records = std::ranges::count(text, '\n') - 1;
     written.push_back({{"file", target.string()}, {"kernel", wisdom.kernel}, {"records", records}});
     if (!options.json) fmt::print("Wrote {}: {} records\n", target.string(), records);
   }

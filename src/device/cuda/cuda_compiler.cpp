@@ -67,7 +67,7 @@ class CudaCompiler : public Compiler {
     if (tells) api().nvrtcGetNumSupportedArchs(&count);
     std::vector<int> known(static_cast<std::size_t>(std::max(count, 0)));
     if (!known.empty()) api().nvrtcGetSupportedArchs(known.data());
-    if (known.empty() || std::find(known.begin(), known.end(), architecture) != known.end()) {
+    if (known.empty() || std::ranges::find(known, architecture) != known.end()) {
       architecture_ = fmt::format("sm_{}{}", architecture, suffix);
       return;
     }

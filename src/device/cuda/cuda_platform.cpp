@@ -126,9 +126,9 @@ void SmPartitions::split_sms() {
   if (unit_ > 0) return;
   const unsigned unit = multiprocessor_unit(device_);
   if (unit == 0)
-    throw DeviceError(DeviceFault::unsupported,
-                      "SM partitioning is not available here: it needs a driver of CUDA 12.5 or later "
-                      "and a GPU that it takes apart");
+    throw DeviceError(
+        DeviceFault::unsupported,
+        "SM partitioning is not available here: it needs a driver of CUDA 12.5 or later and a GPU that it takes apart");
   const CUdevResource whole = whole_of(device_);
   unsigned groups = 0;
   check(api().cuDevSmResourceSplitByCount(nullptr, &groups, &whole, nullptr, 0, unit), DeviceFault::unsupported,

@@ -72,13 +72,12 @@ class HipCompiler : public Compiler {
     if (DynamicLibrary::is_loaded("libpocl") && !DynamicLibrary::is_loaded("libamd_comgr"))
       throw UserError(
           "PoCL's compiler is in this process, and hiprtc may not be beside it: name the device (--device hip:0), so "
-          "that "
-          "no other driver is opened");
+          "that no other driver is opened");
     if (!api().usable())
-      throw UserError(fmt::format(
-          "HIP kernels need hiprtc (libhiprtc of ROCm, or Debian's libamdhip64), and it cannot be opened: {}. "
-          "Set ERGOTUNE_HIPRTC to its path",
-          api().problem()));
+      throw UserError(
+          fmt::format("HIP kernels need hiprtc (libhiprtc of ROCm, or Debian's libamdhip64), and it cannot be opened: "
+                      "{}. Set ERGOTUNE_HIPRTC to its path",
+                      api().problem()));
     check_architecture(architecture_);
   }
 
@@ -134,11 +133,10 @@ class HipCompiler : public Compiler {
   static void check_architecture(const std::string& architecture) {
     const std::string name = architecture.substr(0, architecture.find(':'));
     const auto known = hiprtc::architectures();
-    if (!known || std::find(known->begin(), known->end(), name) != known->end()) return;
-    throw UserError(
-        fmt::format("the hiprtc here does not know {}: it compiles for {}. A newer ROCm may; ERGOTUNE_HIPRTC "
-                    "names its libhiprtc",
-                    name, fmt::join(*known, ", ")));
+    if (!known || std::ranges::find(*known, name) != known->end()) return;
+    throw UserError(fmt::format(
+        "the hiprtc here does not know {}: it compiles for {}. A newer ROCm may; ERGOTUNE_HIPRTC names its libhiprtc",
+        name, fmt::join(*known, ", ")));
   }
 
   std::string architecture_;

@@ -69,8 +69,7 @@ inline constexpr auto kDictionary = std::to_array<std::pair<std::string_view, co
 
 /// HIP's name of a function of CUDA's driver; null where it has none.
 inline const char* hip_name(const char* symbol) {
-  const auto found =
-      std::find_if(kDictionary.begin(), kDictionary.end(), [&](const auto& entry) { return entry.first == symbol; });
+  const auto found = std::ranges::find_if(kDictionary, [&](const auto& entry) { return entry.first == symbol; });
   if (found != kDictionary.end()) return found->second;
   return std::string_view(symbol).starts_with("hip") ? symbol : nullptr;
 }

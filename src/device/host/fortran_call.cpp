@@ -26,12 +26,12 @@ struct FortranProcedure {
 
 /// Converts to lower case, in which Fortran names are compared.
 std::string lower(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
+  std::ranges::transform(text, text.begin(), [](unsigned char c) { return std::tolower(c); });
   return text;
 }
 
 bool has(const std::vector<std::string>& names, const std::string& name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
+  return std::ranges::find(names, name) != names.end();
 }
 
 std::vector<std::string> names_in(const std::string& text) {
@@ -248,14 +248,13 @@ std::string mismatch_in_check(const CompileJob& job, const std::string& log) {
       if (contains(words, part))
         return fmt::format(
             "the procedure takes an array that only Fortran can pass, of assumed shape (x(:)), allocatable or a "
-            "pointer; "
-            "declare it with its size, x(n), or as x(*) ({})",
+            "pointer; declare it with its size, x(n), or as x(*) ({})",
             words);
     }
     std::smatch name, wanted;
     if (!std::regex_search(words, name, argument) || !std::regex_search(words, wanted, types)) continue;
     // the compiler names the dummy argument, but its position in the text is not reliable
-    const auto place = std::find(procedure.dummies.begin(), procedure.dummies.end(), lower(name[1]));
+    const auto place = std::ranges::find(procedure.dummies, lower(name[1]));
     const auto i = static_cast<std::size_t>(place - procedure.dummies.begin());
     if (i >= passed_arguments(job) || job.arguments[i].bytes > 0 || !is_compared(job.arguments[i].type)) continue;
     return fmt::format("argument {} is declared {}, but the procedure takes {}", name_as_text(job, i),

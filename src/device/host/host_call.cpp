@@ -50,8 +50,8 @@ int kind_of(std::string text) {
   if (const auto known = text.find("aka"); known != std::string::npos) text = text.substr(known + 3);
   for (char& c : text)
     if (!std::isalnum(static_cast<unsigned char>(c)) && c != '_' && c != '*' && c != '(' && c != '[') c = ' ';
-  if (std::count(text.begin(), text.end(), '*') != 1 || text.find_first_of("([") != std::string::npos) return 0;
-  std::replace(text.begin(), text.end(), '*', ' ');
+  if (std::ranges::count(text, '*') != 1 || text.find_first_of("([") != std::string::npos) return 0;
+  std::ranges::replace(text, '*', ' ');
   int longs = 0, size = 0;
   std::istringstream words(text);
   for (std::string word; words >> word;) {
@@ -95,8 +95,7 @@ constexpr const char* kCppHelpers =
     "template <class ErgotuneT> struct ErgotuneKind<const ErgotuneT> : ErgotuneKind<ErgotuneT> {};\n"
     "template <class ErgotuneT> struct ErgotuneKind<volatile ErgotuneT> : ErgotuneKind<ErgotuneT> {};\n"
     "template <class ErgotuneT> struct ErgotuneKind<const volatile ErgotuneT> : ErgotuneKind<ErgotuneT> {};\n"
-    "@KINDS@"
-    "} }\n"
+    "@KINDS@} }\n"
     "#define ERGOTUNE_CHECK(kind, words) static_assert(!kind || "
     "!ergotune_call_of::ErgotuneKind<ErgotuneT>::ergotune_value || "
     "ergotune_call_of::ErgotuneKind<ErgotuneT>::ergotune_value == kind, words)\n"

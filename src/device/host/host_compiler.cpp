@@ -215,10 +215,10 @@ class HostCompiler : public Compiler {
     try {
       result = run_process(command, options);
     } catch (const NoProcess& error) {
-      throw UserError(fmt::format(
-          "no compiler can be started ({}): the limit of processes or descriptors is reached (ulimit -u, -n), or "
-          "memory is short",
-          error.what()));
+      throw UserError(
+          fmt::format("no compiler can be started ({}): the limit of processes or descriptors is reached (ulimit -u, "
+                      "-n), or memory is short",
+                      error.what()));
     } catch (const Error& error) {
       throw UserError(
           fmt::format("the compiler \"{}\" cannot be run ({}); set CC, CXX or FC", command.front(), error.what()));
@@ -230,10 +230,10 @@ class HostCompiler : public Compiler {
     for (const char* sign : {"fatal error: cannot execute '", "fatal error: cannot find 'ld'",
                              "error: unable to execute command: Executable"})
       if (words.find(sign) != std::string::npos)
-        throw UserError(fmt::format(
-            "the compiler \"{}\" is not whole here: {}; this is the fault of no configuration, and nothing is "
-            "stored for it: install what it needs, or set CC, CXX or FC",
-            command.front(), words.substr(0, words.find('\n'))));
+        throw UserError(
+            fmt::format("the compiler \"{}\" is not whole here: {}; this is the fault of no configuration, and nothing "
+                        "is stored for it: install what it needs, or set CC, CXX or FC",
+                        command.front(), words.substr(0, words.find('\n'))));
     throw device::compile_error(words, result.exit_code);
   }
 };

@@ -82,9 +82,9 @@ class Library {
     auto* found = reinterpret_cast<int (*)()>(dlsym(library_, "ergotune_found"));
     if (!call_ || (found && !found())) {
       dlclose(library_);
-      throw DeviceError(DeviceFault::compile,
-                        "the source has no such procedure: for one inside a module give the function as "
-                        "\"module::procedure\"");
+      throw DeviceError(
+          DeviceFault::compile,
+          "the source has no such procedure: for one inside a module give the function as \"module::procedure\"");
     }
   }
   Library(const Library&) = delete;

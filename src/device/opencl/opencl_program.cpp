@@ -187,12 +187,10 @@ std::vector<device::KernelParameter> parameters_of(cl_kernel kernel) {
 void refuse_images(const std::vector<device::KernelParameter>& parameters) {
   for (const device::KernelParameter& parameter : parameters)
     if (parameter.type.starts_with("image") || parameter.type == "sampler_t" || parameter.type == "pipe")
-      throw DeviceError(
-          DeviceFault::unsupported,
-          fmt::format(
-              "the kernel takes an argument of type {}; kernels are given buffers, scalars and local memory, no "
-              "images, samplers or pipes",
-              parameter.type));
+      throw DeviceError(DeviceFault::unsupported,
+                        fmt::format("the kernel takes an argument of type {}; kernels are given buffers, scalars and "
+                                    "local memory, no images, samplers or pipes",
+                                    parameter.type));
 }
 
 class OpenclCompiler : public Compiler {

@@ -71,7 +71,7 @@ void OpenclQueue::wait(const OpenclMarker& marker) {
   // Drops entries of deleted markers, which would otherwise accumulate in a queue that only waits.
   fresh_.reset();
   std::erase_if(heads_, [](const auto& head) { return head.use_count() == 1; });
-  if (std::find(heads_.begin(), heads_.end(), marker.after) == heads_.end()) heads_.push_back(marker.after);
+  if (std::ranges::find(heads_, marker.after) == heads_.end()) heads_.push_back(marker.after);
   if (marker.before.empty()) return;
   check(api().clFlush(marker.queue->queue_), DeviceFault::runtime, "clFlush");
   std::vector<cl_event> events;

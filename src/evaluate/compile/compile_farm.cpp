@@ -70,14 +70,14 @@ JobPointer CompileFarm::clear(CompileWorker& worker) {
 }
 
 bool CompileFarm::has_room() const {
-  return std::any_of(workers_.begin(), workers_.end(),
-                     [](const auto& worker) { return worker->handle.idle() || worker->handle.empty(); });
+  return std::ranges::any_of(workers_,
+                             [](const auto& worker) { return worker->handle.idle() || worker->handle.empty(); });
 }
 
 void CompileFarm::hand_out(const std::vector<JobPointer>& jobs) {
   const auto count = [&](auto condition) {
     return static_cast<std::size_t>(
-        std::count_if(workers_.begin(), workers_.end(), [&](const auto& worker) { return condition(worker->handle); }));
+        std::ranges::count_if(workers_, [&](const auto& worker) { return condition(worker->handle); }));
   };
   starved_ = false;
   std::size_t starting = count([](const WorkerHandle& handle) { return handle.starting(); });
@@ -114,17 +114,15 @@ void CompileFarm::hand_out(const std::vector<JobPointer>& jobs) {
 }
 
 bool CompileFarm::busy() const {
-  return std::any_of(workers_.begin(), workers_.end(), [](const auto& worker) { return worker->job != nullptr; });
+  return std::ranges::any_of(workers_, [](const auto& worker) { return worker->job != nullptr; });
 }
 
 bool CompileFarm::compiles_at(const WorkerHandle& handle) const {
-  return std::any_of(workers_.begin(), workers_.end(),
-                     [&](const auto& worker) { return &worker->handle == &handle && worker->job; });
+  return std::ranges::any_of(workers_, [&](const auto& worker) { return &worker->handle == &handle && worker->job; });
 }
 
 CompileFarm::CompileWorker& CompileFarm::worker_of(const WorkerHandle& handle) {
-  return **std::find_if(workers_.begin(), workers_.end(),
-                        [&](const auto& worker) { return &worker->handle == &handle; });
+  return **std::ranges::find_if(workers_, [&](const auto& worker) { return &worker->handle == &handle; });
 }
 
 void CompileFarm::keep(const std::string& key, std::shared_ptr<const Binary> binary) {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <csignal>
 
@@ -13,7 +14,7 @@ using namespace protocol;
 
 bool WorkerLoss::killed() const {
   constexpr std::array kSent = {SIGKILL, SIGTERM, SIGHUP, SIGINT, SIGQUIT};
-  return why == Why::ended && std::find(kSent.begin(), kSent.end(), ending.signal) != kSent.end();
+  return why == Why::ended && std::ranges::find(kSent, ending.signal) != kSent.end();
 }
 
 std::string WorkerLoss::as_text(const std::string& who) const {
@@ -46,10 +47,10 @@ Ready WorkerHandle::start_and_wait(const char* what) {
     return std::get<Ready>(*answer);
   } catch (const Disconnected&) {
     const ProcessEnding ending = transport_->end();
-    throw UserError(ending.added_to(
-        fmt::format("the {} ended with {} while it prepared the problem: its buffers, or the reference that results "
-                    "are verified against",
-                    what, ending.words)));
+    throw UserError(
+        ending.added_to(fmt::format("the {} ended with {} while it prepared the problem: its buffers, or the reference "
+                                    "that results are verified against",
+                                    what, ending.words)));
   }
 }
 

@@ -49,7 +49,7 @@ struct Job {
   double ours = 0;  ///< s of round trips to workers, without compilation and kernel
 
   bool compiled() const {
-    return std::all_of(code.begin(), code.end(), [](const auto& binary) { return binary != nullptr; });
+    return std::ranges::all_of(code, [](const auto& binary) { return binary != nullptr; });
   }
 };
 using JobPointer = std::shared_ptr<Job>;

@@ -24,11 +24,11 @@ Status status_of(ControlStatus status) {
 bool is_clock_reason(const std::string& warning) {
   constexpr std::array reasons = {"power cap",   "thermal",    "hardware slowdown", "hardware thermal",
                                   "power brake", "sync boost", "display clocks"};
-  return std::find(reasons.begin(), reasons.end(), warning) != reasons.end();
+  return std::ranges::find(reasons, warning) != reasons.end();
 }
 
 bool has(const Measurement& measurement, const char* warning) {
-  return std::find(measurement.warnings.begin(), measurement.warnings.end(), warning) != measurement.warnings.end();
+  return std::ranges::find(measurement.warnings, warning) != measurement.warnings.end();
 }
 
 std::vector<std::string> reasons_in(const Measurement& measurement) {
@@ -110,7 +110,7 @@ void DeviceControls::await(const ControlSetting& setting) {
 void DeviceControls::look(const Measurement& under_load) {
   std::vector<std::string> reasons;
   for (std::string warning : under_load.warnings) {
-    std::replace(warning.begin(), warning.end(), ' ', '_');
+    std::ranges::replace(warning, ' ', '_');
     reasons.push_back(std::move(warning));
   }
   std::optional<double> ran = under_load.value("core_clock");
@@ -119,10 +119,10 @@ void DeviceControls::look(const Measurement& under_load) {
   const std::string foreign = session_->control().foreign_under_load(reasons, ran);
   if (foreign.empty()) return;
   if (!session_->taking_over())
-    throw UserError(fmt::format(
-        "{}: {}; it shows under load only and could not be restored afterwards. Use --take-over to go on and leave the "
-        "device with its defaults",
-        id(), foreign));
+    throw UserError(
+        fmt::format("{}: {}; it shows under load only and could not be restored afterwards. Use --take-over to go on "
+                    "and leave the device with its defaults",
+                    id(), foreign));
   pending_note_ = fmt::format("{}: taken over: {}", id(), foreign);
 }
 

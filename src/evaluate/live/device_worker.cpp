@@ -46,8 +46,7 @@ std::vector<JobPointer> DeviceWorker::in_order(const std::vector<JobPointer>& wa
   if (!controls_) return mine;
   std::vector<ControlSetting> settings;
   for (const JobPointer& job : mine) settings.push_back(job->setting);
-  const auto tired =
-      std::find_if(mine.begin(), mine.end(), [](const auto& job) { return job->overtaken_count >= kPatience; });
+  const auto tired = std::ranges::find_if(mine, [](const auto& job) { return job->overtaken_count >= kPatience; });
   const ControlSetting* first = tired == mine.end() ? nullptr : &(*tired)->setting;
   std::vector<JobPointer> ordered;
   for (const std::size_t i : controls_->order(settings, first)) ordered.push_back(mine[i]);
@@ -56,8 +55,8 @@ std::vector<JobPointer> DeviceWorker::in_order(const std::vector<JobPointer>& wa
 
 JobPointer DeviceWorker::next(const std::vector<JobPointer>& waiting) const {
   if (!controls_) {
-    const auto ready = std::find_if(waiting.begin(), waiting.end(),
-                                    [&](const JobPointer& job) { return may_run(*job) && job->compiled(); });
+    const auto ready =
+        std::ranges::find_if(waiting, [&](const JobPointer& job) { return may_run(*job) && job->compiled(); });
     return ready == waiting.end() ? nullptr : *ready;
   }
   const std::vector<JobPointer> ordered = in_order(waiting);
@@ -105,7 +104,7 @@ std::optional<DeviceWorker::Finished> DeviceWorker::take(Ran ran) {
 bool DeviceWorker::disturbed(const EvaluationRequest& request, Measurement& measurement) {
   std::set<std::string> reasons;
   for (const std::string& warning : measurement.warnings)
-    if (std::find(kDisturbances.begin(), kDisturbances.end(), warning) != kDisturbances.end()) reasons.insert(warning);
+    if (std::ranges::find(kDisturbances, warning) != kDisturbances.end()) reasons.insert(warning);
   if (request.reference) {
     reference_reasons_ = reasons;
     compares_ = true;

@@ -91,7 +91,7 @@ void LiveEvaluator::open_device_workers(const LiveOptions& options, const StartW
   }
   for (DeviceWorker& worker : workers_) {
     for (std::string& note : worker.open())
-      if (std::find(notes_.begin(), notes_.end(), note) == notes_.end()) notes_.push_back(std::move(note));
+      if (std::ranges::find(notes_, note) == notes_.end()) notes_.push_back(std::move(note));
     devices_.push_back(worker.device());
   }
   const bool cpu = device().is_cpu;
@@ -200,8 +200,7 @@ void LiveEvaluator::accept(const JobPointer& job) {
   farm_->prepare(*job);
   farm_->fill(*job);
   if (const std::string& gpu = job->request.gpu; !gpu.empty()) {
-    const auto worker =
-        std::find_if(workers_.begin(), workers_.end(), [&](const DeviceWorker& w) { return w.gpu() == gpu; });
+    const auto worker = std::ranges::find_if(workers_, [&](const DeviceWorker& w) { return w.gpu() == gpu; });
     if (worker == workers_.end())
       return finish(*job, failed_measurement(Status::launch_error, "there is no device " + gpu), gpu);
     job->device = worker->number();
@@ -219,12 +218,12 @@ void LiveEvaluator::advance() {
     DeviceWorker& worker = workers_[(first_worker_ + i) % workers_.size()];
     if (worker.handle().empty() && !waiting_.empty()) worker.handle().start();
     if (!worker.handle().idle() || (compiling_disturbs_ && farm_->busy())) continue;
-    if (one_at_a_time_ && std::any_of(workers_.begin(), workers_.end(), running)) continue;
+    if (one_at_a_time_ && std::ranges::any_of(workers_, running)) continue;
     start_next(worker);
     if (worker.running()) first_worker_ = worker.number() + 1;  // round robin
   }
   const auto measures = [this](const DeviceWorker& w) { return w.running() || w.next(waiting_) != nullptr; };
-  if (compiling_disturbs_ && std::any_of(workers_.begin(), workers_.end(), measures)) return;
+  if (compiling_disturbs_ && std::ranges::any_of(workers_, measures)) return;
   if (!farm_->has_room()) return;
   if (control_.empty()) return farm_->hand_out(waiting_);
   std::vector<JobPointer> in_order;

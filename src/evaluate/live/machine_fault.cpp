@@ -76,8 +76,8 @@ void throw_machine_fault(Status status, const std::string& message, const Device
   if (!host && !fs::exists(folder, ignored)) return;  // PoCL creates it on demand
   if (const std::string why = unwritable_reason(folder); !why.empty())
     throw UserError(
-        fmt::format("no file can be written in {} ({}), where kernels are compiled and loaded; make room "
-                    "there, or set {} to a folder that can be used; {}",
+        fmt::format("no file can be written in {} ({}), where kernels are compiled and loaded; make room there, or set "
+                    "{} to a folder that can be used; {}",
                     folder.string(), why, host ? "TMPDIR" : "POCL_CACHE_DIR", kNoResult));
 }
 

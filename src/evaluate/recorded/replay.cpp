@@ -2,12 +2,14 @@
 
 #include <fmt/format.h>
 
-#include <deque>
+#include <cmath>
 #include <unordered_map>
 
 #include "base/clock.hpp"
 #include "base/hash.hpp"
 #include "base/statistics.hpp"
+#include "ergotune/problem.hpp"
+#include "ergotune/problem_file.hpp"
 
 namespace ergotune {
 namespace {
@@ -118,23 +120,16 @@ class RecordedRows {
   std::unordered_map<std::string, std::size_t> rows_;
 };
 
-class Replay : public Evaluator {
+class Replay : public QueuedEvaluator {
  public:
   Replay(std::shared_ptr<const Recording> recording, const SearchSpace& space) : rows_(std::move(recording), space) {}
 
   std::string description() const override { return rows_.description(); }
   Provenance provenance() const override { return rows_.provenance(); }
-  void submit(EvaluationRequest request) override { queue_.push_back(std::move(request)); }
-  std::size_t pending() const override { return queue_.size(); }
-  void cancel() override { queue_.clear(); }
 
-  std::optional<EvaluationResult> wait(double) override {
-    if (queue_.empty()) return std::nullopt;
-    const EvaluationRequest request = std::move(queue_.front());
-    queue_.pop_front();
+ private:
+  EvaluationResult answer(const EvaluationRequest& request) override {
     EvaluationResult result;
-    result.id = request.id;
-    result.index = request.index;
     if (auto recorded = rows_.measurement(request.configuration)) {
       result.measurement = std::move(*recorded);
     } else {
@@ -145,9 +140,7 @@ class Replay : public Evaluator {
     return result;
   }
 
- private:
   RecordedRows rows_;
-  std::deque<EvaluationRequest> queue_;
 };
 
 }  // namespace
@@ -159,6 +152,74 @@ std::unique_ptr<Evaluator> make_replay(std::shared_ptr<const Recording> recordin
 RecordedTruth recorded_truth(std::shared_ptr<const Recording> recording, const SearchSpace& space) {
   const auto rows = std::make_shared<const RecordedRows>(std::move(recording), space);
   return [rows](const Configuration& configuration) { return rows->measurement(configuration); };
+}
+
+namespace {
+
+std::vector<Configuration> configurations(const Recording& recording) {
+  std::vector<Configuration> list;
+  list.reserve(recording.size());
+  for (std::size_t row = 0; row < recording.size(); ++row) list.push_back(recording.configuration(row));
+  return list;
+}
+
+double cost(const std::vector<float>& column, std::size_t row) {
+  return row < column.size() && std::isfinite(column[row]) ? static_cast<double>(column[row]) : 0.0;
+}
+
+}  // namespace
+
+ReplayTable::ReplayTable(Recording recording)
+    : recording_(std::move(recording)),
+      space_(SearchSpace::from_configurations(recording_.parameters, configurations(recording_))),
+      rows_(space_.size(), 0),
+      seconds_(space_.size(), 0.0),
+      run_seconds_(space_.size(), 0.0) {
+  for (std::size_t row = 0; row < recording_.size(); ++row) {
+    const auto index = space_.index_of(recording_.position(row));
+    if (!index) throw Error("a recorded configuration is missing from its own space");
+    rows_[*index] = row;
+    run_seconds_[*index] = cost(recording_.run_seconds, row);
+    seconds_[*index] = cost(recording_.compile_seconds, row) + cost(recording_.verify_seconds, row) +
+                       run_seconds_[*index] + cost(recording_.framework_seconds, row);
+  }
+}
+
+SearchSpace space_of(const Recording& recording) {
+  if (recording.restrictions_known) {
+    try {
+      return SearchSpace::build(recording.parameters, recording.restrictions);
+    } catch (const UserError&) {
+      // The restrictions use properties of the device (device.max_threads_per_block).
+    }
+  }
+  return SearchSpace::from_configurations(recording.parameters, configurations(recording));
+}
+
+Problem problem_of(const Recording& recording) {
+  Problem problem;
+  problem.name = recording.name;
+  problem.file = recording.file;
+  problem.parameters = recording.parameters;
+  problem.restrictions = recording.restrictions;
+  problem.metrics = recording.metrics;
+  problem.objective = recording.objective;
+  return problem;
+}
+
+ProblemFile load_problem_or_recording(const std::filesystem::path& file, std::string_view device) {
+  try {
+    return load_problem(file);
+  } catch (const UserError&) {
+    if (!device.starts_with("replay:")) throw;
+    ProblemFile problem;
+    try {
+      problem = problem_of(load_recording(file));
+    } catch (const UserError&) {
+    }
+    if (problem.parameters.empty()) throw;
+    return problem;
+  }
 }
 
 }  // namespace ergotune

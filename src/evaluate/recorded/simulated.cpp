@@ -5,7 +5,6 @@
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
-#include <deque>
 #include <thread>
 
 #include "base/clock.hpp"
@@ -26,7 +25,7 @@ extern const unsigned long ergotune_embedded_full_load_c_size;
 namespace ergotune {
 namespace {
 
-class Simulated : public Evaluator {
+class Simulated : public QueuedEvaluator {
  public:
   Simulated(const DeviceProfile& profile, const Problem& problem, const SearchSpace& space,
             const SimulationOptions& options)
@@ -48,10 +47,6 @@ class Simulated : public Evaluator {
   }
   Provenance provenance() const override { return Provenance::simulated; }
   std::size_t capacity() const override { return gpus_.size(); }
-  void submit(EvaluationRequest request) override { queue_.push_back(std::move(request)); }
-  std::size_t pending() const override { return queue_.size(); }
-  void cancel() override { queue_.clear(); }
-
   void set_journal(RunJournal* journal) override { journal_ = journal; }
 
   std::vector<DeviceShare> gpus() const override {
@@ -61,21 +56,18 @@ class Simulated : public Evaluator {
     return shares;
   }
 
-  std::optional<EvaluationResult> wait(double) override {
-    if (queue_.empty()) return std::nullopt;
-    const EvaluationRequest request = std::move(queue_.front());
-    queue_.pop_front();
+ private:
+  EvaluationResult answer(const EvaluationRequest& request) override {
     if (journal_) journal_->about_to_run(request, 0);
     if (pace_ > 0)
       std::this_thread::sleep_for(std::chrono::duration<double>(pace_ / static_cast<double>(gpus_.size())));
-    EvaluationResult result{request.id, request.index, {}};
+    EvaluationResult result;
     result.measurement = device_.measure(request.configuration, request.repeat ? ++repeats_ : 0);
     result.measurement.finished_at = wall_seconds();
     if (gpus_.size() > 1) result.gpu = ran_on(gpu_for(request), result.measurement);
     return result;
   }
 
- private:
   struct SimulatedGpu {
     DeviceShare share;
     double time = 1, power = 1;
@@ -102,7 +94,6 @@ class Simulated : public Evaluator {
   }
 
   SimulatedDevice device_;
-  std::deque<EvaluationRequest> queue_;
   std::vector<SimulatedGpu> gpus_;
   std::uint64_t repeats_ = 0, turn_ = 0;
   RunJournal* journal_ = nullptr;

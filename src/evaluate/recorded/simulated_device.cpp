@@ -261,9 +261,11 @@ std::string SimulatedDevice::State::refusal(const std::vector<SimulatedLaunch>& 
     // registers and shared memory are allocated in units, so that no block may fit although the plain sums allow one
     const auto occupancy = occupancy_of({work.threads, work.registers, work.shared_bytes}, profile.properties);
     if (launch.resident < 1 || work.shared_bytes > gpu.shared_per_block || (occupancy && occupancy->share <= 0))
-      return with_kernel_name(kernel, fmt::format("too many resources requested: {} registers per thread, {} bytes "
-                                                  "of shared memory, {} threads per block",
-                                                  work.registers, work.shared_bytes, work.threads));
+      return with_kernel_name(
+          kernel,
+          fmt::format(
+              "too many resources requested: {} registers per thread, {} bytes of shared memory, {} threads per block",
+              work.registers, work.shared_bytes, work.threads));
   }
   return launches.empty() ? "a round of this configuration launches nothing" : "";
 }

@@ -31,8 +31,8 @@ KernelModel::KernelModel(const DeviceProfile& profile, const Problem& problem, s
     const std::size_t dot = name.find('.');
     const std::string quantity = dot == std::string::npos ? name : name.substr(dot + 1);
     const std::string owner = dot == std::string::npos ? std::string() : name.substr(0, dot);
-    const bool known = owner.empty() || std::any_of(problem.kernels.begin(), problem.kernels.end(),
-                                                    [&](const Kernel& k) { return k.name == owner; });
+    const bool known =
+        owner.empty() || std::ranges::any_of(problem.kernels, [&](const Kernel& k) { return k.name == owner; });
     if (!known || std::find(model_names().begin(), model_names().end(), quantity) == model_names().end()) {
       throw UserError(fmt::format("[simulation] has no \"{}\"{}", name, suggestion(quantity, model_names())),
                       expression.place());
@@ -70,7 +70,7 @@ double KernelModel::landscape(const Configuration& configuration, const std::str
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     const Parameter& parameter = parameters_[i];
     if (parameter.name.empty() || parameter.values.size() < 2) continue;
-    const auto it = std::find(parameter.values.begin(), parameter.values.end(), configuration[i]);
+    const auto it = std::ranges::find(parameter.values, configuration[i]);
     const double place =
         static_cast<double>(it - parameter.values.begin()) / static_cast<double>(parameter.values.size() - 1);
     const std::string name = kernel_.empty() ? parameter.name : kernel_ + "." + parameter.name;

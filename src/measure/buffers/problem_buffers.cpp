@@ -236,8 +236,8 @@ std::uint64_t ProblemBuffers::address(const Argument& argument, const Field& fie
                                       const BufferNames& names) const {
   const std::string buffer(buffer_pointed_to(field));
   if (device_.info().backend == "opencl")
-    throw UserError(fmt::format("argument \"{}\" holds the address of \"{}\"; buffers of OpenCL have no address "
-                                "within a structure or a buffer, or behind their beginning",
+    throw UserError(fmt::format("argument \"{}\" holds the address of \"{}\"; buffers of OpenCL have no address within "
+                                "a structure or a buffer, or behind their beginning",
                                 argument.name, buffer),
                     argument.place);
   return reinterpret_cast<std::uint64_t>(live(buffer, names).native_handle()) +

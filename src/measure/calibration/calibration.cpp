@@ -249,8 +249,8 @@ void note_window(const WindowFit& fit, Calibration& out) {
   out.explained_other = fit.explained_other;
   if (fit.explained < 0.3)
     throw Error(
-        fmt::format("sensor {} does not follow the load: it explains only {:.0f} % of the readings (another device, "
-                    "or others use this one?)",
+        fmt::format("sensor {} does not follow the load: it explains only {:.0f} % of the readings (another device, or "
+                    "others use this one?)",
                     out.sensor.id, 100 * std::max(0.0, fit.explained)));
   if (fit.explained < 0.9)
     out.notes.push_back(fmt::format("the load explains only {:.0f} % of what the sensor shows", 100 * fit.explained));

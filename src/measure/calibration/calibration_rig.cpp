@@ -86,9 +86,8 @@ std::unique_ptr<Device> device_for(const std::string& named, const SensorInfo& s
     if (same_uuid || same_pci) return open_device(info.id);
   }
   throw UserError(
-      fmt::format("calibrate: no device has the UUID or PCI address of sensor {}; name the device whose load "
-                  "it sees with --device, or device= in Python "
-                  "(\"ergotune devices\" lists them)",
+      fmt::format("calibrate: no device has the UUID or PCI address of sensor {}; name the device whose load it sees "
+                  "with --device, or device= in Python (\"ergotune devices\" lists them)",
                   sensor.id));
 }
 

@@ -18,7 +18,7 @@ constexpr std::size_t kMost = 100'000;  // 25 minutes of reads every 15 ms
 constexpr double kEdges = 0.1;          // largest share of reads that may coincide with a clock change
 
 bool rests(const DeviceState& state) {
-  return std::find(state.clock_reasons.begin(), state.clock_reasons.end(), "idle") != state.clock_reasons.end();
+  return std::ranges::find(state.clock_reasons, "idle") != state.clock_reasons.end();
 }
 
 void note_mean(Measurement& measurement, const char* name, const std::vector<double>& values, double scale) {
@@ -86,9 +86,7 @@ void ClockWatch::note(Measurement& measurement, double requested_mhz, double tol
 bool held_by_power_limit(const DeviceState& state) {
   constexpr std::array kOthers = {"thermal", "hardware_slowdown", "hardware_thermal", "power_brake", "sync_boost"};
   const auto& reasons = state.clock_reasons;
-  const auto is_there = [&](const char* reason) {
-    return std::find(reasons.begin(), reasons.end(), reason) != reasons.end();
-  };
+  const auto is_there = [&](const char* reason) { return std::ranges::find(reasons, reason) != reasons.end(); };
   return is_there("power_cap") && std::ranges::none_of(kOthers, is_there);
 }
 
@@ -116,12 +114,12 @@ void note_clock_states(std::span<const DeviceState> looks, Measurement& measurem
   note_mean(measurement, "throttled_share", throttled, 1);
   const auto warn = [&](std::string warning) {
     auto& warnings = measurement.warnings;
-    if (std::find(warnings.begin(), warnings.end(), warning) == warnings.end()) warnings.push_back(std::move(warning));
+    if (std::ranges::find(warnings, warning) == warnings.end()) warnings.push_back(std::move(warning));
   };
   for (std::string reason : reasons) {
     // A limit that ergotune itself requested is not reported.
     if (!all_reasons && reason == "application_clocks") continue;
-    std::replace(reason.begin(), reason.end(), '_', ' ');
+    std::ranges::replace(reason, '_', ' ');
     warn(reason);
   }
   if (requested_mhz <= 0) return;

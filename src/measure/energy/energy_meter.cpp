@@ -252,8 +252,8 @@ EnergySources energy_sources(const std::vector<std::string>& ids, const std::str
     sources.sensors = sensors_for_device(uuid, pci_address, is_cpu, &looked_for);
     if (sources.sensors.empty())
       throw UserError(
-          fmt::format("{} has no energy or power sensor that can be read here, and none is invented. "
-                      "Looked for:\n  {}\nName one with --sensor (see \"ergotune devices\"), or tune for time.",
+          fmt::format("{} has no energy or power sensor that can be read here, and none is invented. Looked for:\n  "
+                      "{}\nName one with --sensor (see \"ergotune devices\"), or tune for time.",
                       device_name, fmt::join(looked_for, "\n  ")));
   }
   sources.monitor = monitor_for_device(gpu_uuid, gpu_pci);

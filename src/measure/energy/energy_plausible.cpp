@@ -57,7 +57,7 @@ std::optional<double> binding_power_limit(const EnergyTrace& trace, TimeSpan spa
     if (when < span.from || when > span.to) continue;
     ++states;
     const auto& reasons = state.clock_reasons;
-    const bool binds = std::find(reasons.begin(), reasons.end(), "power_cap") != reasons.end();
+    const bool binds = std::ranges::find(reasons, "power_cap") != reasons.end();
     limit = binds ? state.power_limit_w : std::nullopt;
     capped += limit.has_value();
   }

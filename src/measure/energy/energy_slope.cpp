@@ -78,8 +78,7 @@ struct WalkPoint {
 };
 
 WalkPoint fit_at(const std::vector<Increment>& increments, double walk) {
-  // Neighbours share an edge, so the covariance is tridiagonal: C x = units and C y = joules, solved together
-  // (Thomas).
+  // Neighbours share an edge, so the covariance is tridiagonal: C x = units and C y = joules, solved together (Thomas).
   const std::size_t n = increments.size();
   std::vector<double> diagonal(n), off(n, 0.0), u(n), d(n);
   double log_determinant = 0;

@@ -42,8 +42,7 @@ const char* remedy(Result code) {
     case kVirtualisedPrivileges:
       return "the driver gives hardware counters to administrators only: run as root, in a container with --cap-add "
              "SYS_ADMIN, or load the driver's module with NVreg_RestrictProfilingToAdminUsers=0 (on a virtual GPU its "
-             "host "
-             "has to allow it); /proc/driver/nvidia/params has RmProfilingAdminOnly: 0 where every user may";
+             "host has to allow it); /proc/driver/nvidia/params has RmProfilingAdminOnly: 0 where every user may";
     case kHardwareBusy:
     case kMultipleSubscribers:
     case kOldProfilerInitialised:

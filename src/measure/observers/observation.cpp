@@ -266,7 +266,7 @@ void Observation::own_passes(Device& device, Workload& workload, const std::func
 void Observation::collect(Measurement& measurement, bool gave_up) {
   const auto warn = [&](const std::string& warning) {
     auto& warnings = measurement.warnings;
-    if (std::find(warnings.begin(), warnings.end(), warning) == warnings.end()) warnings.push_back(warning);
+    if (std::ranges::find(warnings, warning) == warnings.end()) warnings.push_back(warning);
   };
   const auto take = [&](Observer& o) {
     const bool own = o.phase() == ObserverPhase::own;

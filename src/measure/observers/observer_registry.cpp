@@ -29,8 +29,8 @@ EnergyOptions::TemperatureCorrection correction_to(double celsius, const EnergyS
   const auto kept = kept_temperature_coefficient(sources.sensors.front()->info());
   if (!kept)
     throw UserError(
-        "corrected_energy needs the temperature coefficient of this device's power; "
-        "\"ergotune temperature FILE\" measures it, once per device and driver");
+        "corrected_energy needs the temperature coefficient of this device's power; \"ergotune temperature FILE\" "
+        "measures it, once per device and driver");
   return {celsius, kept->watts_per_degree, kept->standard_error};
 }
 
@@ -115,8 +115,7 @@ std::vector<ObserverEntry> core_observers() {
        make_energy},
       {{"trace",
         "Power, clocks, temperature and throttle reasons over time, around and during the launches, into a CSV file "
-        "per "
-        "configuration",
+        "per configuration",
         ObserverPhase::stream,
         {"settling_time"},
         {{"sensors", Type::text, true, "Sensors by id; none: the device's own", {}},
@@ -245,7 +244,7 @@ std::vector<std::string> quantities_of(const ObserverSpec& spec) {
 std::string observer_of(const std::string& quantity) {
   for (const ObserverEntry& entry : entries()) {
     const auto& given = entry.description.quantities;
-    if (std::find(given.begin(), given.end(), quantity) != given.end()) return entry.description.name;
+    if (std::ranges::find(given, quantity) != given.end()) return entry.description.name;
     if (entry.measures && entry.measures(quantity)) return entry.description.name;
   }
   return {};

@@ -59,7 +59,7 @@ void note_gpu(const std::vector<std::pair<double, DeviceState>>& states, double 
       open.try_emplace(name, PowerTrace::Reason{name, t, t}).first->second.to = t;
     for (auto it = open.begin(); it != open.end();) {
       const auto& now = state.clock_reasons;
-      const bool goes_on = std::find(now.begin(), now.end(), it->first) != now.end();
+      const bool goes_on = std::ranges::find(now, it->first) != now.end();
       if (!goes_on) {
         it->second.to = t;
         trace.reasons.push_back(it->second);

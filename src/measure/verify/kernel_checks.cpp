@@ -113,7 +113,7 @@ void KernelChecks::compare_with_reference(Checked& checked, const LoadedIteratio
                                     result.message.empty() ? "" : "; ", checked.kernel->name, argument.name);
   for (const auto& [name, contents] : expected(checked, first, inputs, configuration)) {
     const auto& wanted = verification.outputs;
-    if (!wanted.empty() && std::find(wanted.begin(), wanted.end(), name) == wanted.end()) continue;
+    if (!wanted.empty() && std::ranges::find(wanted, name) == wanted.end()) continue;
     const auto how = verification.compare.find(name);
     const BufferComparison found =
         compare(how == verification.compare.end() ? Compare::elements : how->second, buffers_.argument(name).type,

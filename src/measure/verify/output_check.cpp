@@ -31,7 +31,7 @@ ExpectedOutputs outputs_from_files(const Problem& problem, const ProblemBuffers&
   ExpectedOutputs outputs;
   for (const auto& [name, file] : problem.verification.files) {
     const auto& known = buffers.outputs();
-    if (std::find(known.begin(), known.end(), name) == known.end())
+    if (std::ranges::find(known, name) == known.end())
       throw UserError(
           fmt::format("verification file for \"{}\", which is not an output{}", name, suggestion(name, known)));
     outputs[name] = read_array_file(file, buffers.argument(name).type, buffers.bytes(name),
@@ -92,7 +92,7 @@ ExpectedOutputs run_reference(const Problem& problem, const Kernel& reference, D
   ExpectedOutputs outputs;
   for (const std::string& name : buffers.outputs()) {
     const auto& wanted = inputs.outputs();
-    if (std::find(wanted.begin(), wanted.end(), name) != wanted.end()) buffers.read(name, outputs[name]);
+    if (std::ranges::find(wanted, name) != wanted.end()) buffers.read(name, outputs[name]);
   }
   return outputs;
 }
@@ -204,7 +204,7 @@ OutputCheck::OutputCheck(const Problem& problem, Device& device, ProblemBuffers&
   const auto is_output = [&](const auto& entry) {
     return std::count(buffers.outputs().begin(), buffers.outputs().end(), entry.first) > 0;
   };
-  if (expected_ && !std::all_of(expected_->begin(), expected_->end(), is_output)) expected_.reset();
+  if (expected_ && !std::ranges::all_of(*expected_, is_output)) expected_.reset();
 }
 
 void OutputCheck::read(const std::string& name) {
@@ -218,7 +218,7 @@ bool OutputCheck::verifies() const { return options_.verify && problem_.verifica
 
 bool OutputCheck::compared(const std::string& name) const {
   const auto& wanted = problem_.verification.outputs;
-  return wanted.empty() || std::find(wanted.begin(), wanted.end(), name) != wanted.end();
+  return wanted.empty() || std::ranges::find(wanted, name) != wanted.end();
 }
 
 void OutputCheck::expect(const Configuration& configuration) {

@@ -1,5 +1,4 @@
-// Verifies the outputs of an iteration, and that it wrote only inside of its buffers. Determines the
-// expected outputs.
+// Verifies the outputs of an iteration, and that it wrote only inside of its buffers. Determines the expected outputs.
 #pragma once
 
 #include <cstddef>

@@ -143,7 +143,7 @@ std::string describe_clock_outcome(double requested_mhz, double ran_mhz, const s
   std::string description = fmt::format("asked {:.0f} MHz, ran {:.0f} MHz", requested_mhz, ran_mhz);
   if (ran_mhz > requested_mhz) return description;
   for (auto reason : reasons) {
-    std::replace(reason.begin(), reason.end(), '_', ' ');
+    std::ranges::replace(reason, '_', ' ');
     description += ", " + reason;
   }
   return description;
@@ -184,7 +184,7 @@ std::unique_ptr<Control> open_control(const std::string& id, const ControlEnviro
   if (control) return control;
   if (reason.empty()) reason = "the driver gives no reason";
   const auto here = list_controls(environment);
-  if (std::find(here.begin(), here.end(), id) != here.end())
+  if (std::ranges::find(here, id) != here.end())
     throw UserError(fmt::format("control \"{}\" cannot be opened: {}", id, reason));
   throw UserError(fmt::format("no control \"{}\": {}{}", id, reason,
                               here.empty() ? "; there is no control on this machine" : suggestion(id, here)));
@@ -200,8 +200,7 @@ std::unique_ptr<Control> usable_control(const std::string& id, std::string* why_
   if (direct->permitted()) return direct;
   if (why_not)
     *why_not = fmt::format(
-        "{}: clocks and limits stay as they are: setting them needs root (CAP_SYS_ADMIN or write access to "
-        "the "
+        "{}: clocks and limits stay as they are: setting them needs root (CAP_SYS_ADMIN or write access to the "
         "device's files), or the helper ergotuned with a policy that lists you ({})",
         direct->id(), helper_reason);
   return nullptr;

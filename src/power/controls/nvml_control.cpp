@@ -241,13 +241,13 @@ std::string NvmlControl::foreign_under_load(const std::vector<std::string>& reas
                                             std::optional<double> ran_mhz) const {
   // A lock is recognised by the event reason "application clocks setting" while the application clocks, which can be
   // read, have their default values or do not exist.
-  if (std::find(reasons.begin(), reasons.end(), "application_clocks") == reasons.end()) return {};
+  if (std::ranges::find(reasons, "application_clocks") == reasons.end()) return {};
   unsigned memory = 0, core = 0;
   if (application_clocks_set(memory, core)) return {};
   if (ran_mhz)
     return fmt::format(
-        "another process seems to have locked its clocks (it runs at {:.0f} MHz because of a clock setting, and "
-        "the driver does not report which)",
+        "another process seems to have locked its clocks (it runs at {:.0f} MHz because of a clock setting, and the "
+        "driver does not report which)",
         *ran_mhz);
   return "another process seems to have locked its clocks (it is held by a clock setting, and the driver does not "
          "report which)";
@@ -319,8 +319,8 @@ ControlResult NvmlControl::check(ControlQuantity quantity, double value) {
     if (enforced * 1e-3 >= value - 0.5) return {};
     return {ControlStatus::failed,
             error_description(quantity, value,
-                              fmt::format("a lower limit of {:g} W is enforced, which was set outside of the driver "
-                                          "(a BMC or a limit of the module)",
+                              fmt::format("a lower limit of {:g} W is enforced, which was set outside of the driver (a "
+                                          "BMC or a limit of the module)",
                                           enforced * 1e-3))};
   }
   if (lock_taken_.contains(quantity) || !application_clocks_saved_) return {};

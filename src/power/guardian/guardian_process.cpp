@@ -137,8 +137,8 @@ void GuardianProcess::start(const Control& control, const StateFolder& folder, c
   const std::string program = guardian_program(verb);
   if (program.empty())
     throw UserError(
-        "no guardian can be started: the ergotune command was not found beside this library; clocks and "
-        "limits are only changed while a guardian watches");
+        "no guardian can be started: the ergotune command was not found beside this library; clocks and limits are "
+        "only changed while a guardian watches");
   const auto environment = control.environment();
   std::vector<std::string> words = {"ergotune-guardian",
                                     verb,

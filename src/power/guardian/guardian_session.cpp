@@ -25,7 +25,7 @@ namespace {
 std::string own_command_line() {
   std::string text = read_file("/proc/self/cmdline").value_or("");
   while (!text.empty() && text.back() == '\0') text.pop_back();
-  std::replace(text.begin(), text.end(), '\0', ' ');
+  std::ranges::replace(text, '\0', ' ');
   constexpr std::size_t kLongest = 200;
   return text.size() > kLongest ? text.substr(0, kLongest) + "..." : text;
 }
@@ -43,13 +43,12 @@ DeviceLock take_lock(const StateFolder& folder, const Control& control, double w
                                    : fmt::format("the session with pid {} (\"{}\", since {})", holder.pid,
                                                  holder.command, iso_time(holder.since));
   if (holder.pid == 0 || holder.alive)
-    throw UserError(
-        fmt::format("{} is in use by {}; two sessions on one device would spoil each other's clocks: wait "
-                    "for it or end it",
-                    control.id(), who));
+    throw UserError(fmt::format(
+        "{} is in use by {}; two sessions on one device would spoil each other's clocks: wait for it or end it",
+        control.id(), who));
   throw UserError(
-      fmt::format("{}: the guardian of {}, which has ended, is still putting its settings back; try again "
-                  "later, and see guardian.log in {}",
+      fmt::format("{}: the guardian of {}, which has ended, is still putting its settings back; try again later, and "
+                  "see guardian.log in {}",
                   control.id(), who, folder.path().string()));
 }
 
@@ -186,8 +185,8 @@ struct ControlSession::State {
     }
     if (!report.complete && !options.take_over)
       throw UserError(
-          fmt::format("{}: an earlier session left settings behind that could not be restored: {}; use "
-                      "--take-over to go on with the present settings",
+          fmt::format("{}: an earlier session left settings behind that could not be restored: {}; use --take-over to "
+                      "go on with the present settings",
                       control->id(), report.summary));
     if (!report.summary.empty()) notes.push_back(report.summary);
   }
@@ -218,8 +217,8 @@ std::unique_ptr<ControlSession> ControlSession::open(std::unique_ptr<Control> co
   if (const auto foreign = device.external_lock_sign(); !foreign.empty()) {
     if (!options.take_over)
       throw UserError(
-          fmt::format("{}: {}; it could not be restored afterwards. Use --take-over to go on and leave the "
-                      "device with its defaults",
+          fmt::format("{}: {}; it could not be restored afterwards. Use --take-over to go on and leave the device with "
+                      "its defaults",
                       device.id(), foreign));
     state->notes.push_back(fmt::format("{}: taken over: {}", device.id(), foreign));
   }

@@ -210,8 +210,8 @@ StateFolder StateFolder::open(const std::filesystem::path& folder) {
                                 ::geteuid(), advice));
   if ((info.st_mode & (S_IWGRP | S_IWOTH)) != 0)
     throw UserError(
-        fmt::format("others can write to the state folder {} (mode {:o}); journals are replayed, so only "
-                    "its owner may: chmod go-w {}",
+        fmt::format("others can write to the state folder {} (mode {:o}); journals are replayed, so only its owner "
+                    "may: chmod go-w {}",
                     folder.string(), info.st_mode & 07777, folder.string()));
   return StateFolder(folder);
 }

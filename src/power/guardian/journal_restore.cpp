@@ -139,8 +139,8 @@ RestoreReport restore_journal(const StateFolder& folder, const std::filesystem::
     folder.clear(file);
     report.summary = restoring.restarted()
                          ? fmt::format(
-                               "{}: the machine was restarted since {}; its clocks and limits went with that{}, "
-                               "the journal is cleared",
+                               "{}: the machine was restarted since {}; its clocks and limits went with that{}, the "
+                               "journal is cleared",
                                journal->device, who, round.replay_after_restart ? ", files were restored" : "")
                          : fmt::format("{}: what {} had changed is as it was before", journal->device, who);
   } catch (const std::exception& error) {

@@ -221,8 +221,7 @@ void AmdgpuThrottle::note(const GpuMetrics& metrics, DeviceState& state) {
   const auto held = [&](std::uint32_t to, std::uint32_t from, const char* reason) {
     const double share = std::min(1.0, static_cast<double>(to - from) / cycles);
     most = std::max(most, share);
-    const bool known =
-        std::find(state.clock_reasons.begin(), state.clock_reasons.end(), reason) != state.clock_reasons.end();
+    const bool known = std::ranges::find(state.clock_reasons, reason) != state.clock_reasons.end();
     if (share > 0.02 && !known) state.clock_reasons.emplace_back(reason);
   };
   held(now.power, last->power, "power_cap");

@@ -119,10 +119,9 @@ class PmCountersFamily : public SensorFamily {
     if (!is_cpu && accelerators.size() == 1) sensors.push_back(open(accelerators[0]));
     // accelN has neither UUID nor PCI address, so that with several accelerators it is unknown which one is this device
     if (!is_cpu && accelerators.size() > 1)
-      notes.push_back(
-          fmt::format("pm_counters: {} accelerators, which nothing ties to a device; name the right one, "
-                      "as in --sensor {}",
-                      accelerators.size(), accelerators[0]));
+      notes.push_back(fmt::format(
+          "pm_counters: {} accelerators, which nothing ties to a device; name the right one, as in --sensor {}",
+          accelerators.size(), accelerators[0]));
     return sensors;
   }
 

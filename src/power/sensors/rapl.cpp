@@ -28,7 +28,7 @@ std::vector<Zone> find_zones(const Sysfs& sysfs) {
     const auto folder = std::filesystem::path(kPowercap) / entry;
     const auto name = sysfs.read(folder / "name");
     if (!name || !sysfs.exists(folder / "energy_uj")) continue;
-    const bool part = std::count(entry.begin(), entry.end(), ':') == 2;
+    const bool part = std::ranges::count(entry, ':') == 2;
     const auto parent = std::filesystem::path(kPowercap) / entry.substr(0, entry.rfind(':'));
     const std::string package = part ? sysfs.read(parent / "name").value_or("package") : "";
     zones.push_back({part ? package + "/" + *name : *name, folder, !part && name->starts_with("package")});

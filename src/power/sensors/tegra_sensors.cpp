@@ -1,5 +1,4 @@
-// NVIDIA Jetson (Tegra): INA3221 power monitors over sysfs, one channel per rail, in the layouts of two
-// drivers:
+// NVIDIA Jetson (Tegra): INA3221 power monitors over sysfs, one channel per rail, in the layouts of two drivers:
 //   hwmon (ina3221, JetPack 5 and later)   in{1..3}_label, in{1..3}_input mV, curr{1..3}_input mA
 //   iio (ina3221x, older)                  rail_name_{0..2}, in_power{0..2}_input mW (else voltage and
 //   current)

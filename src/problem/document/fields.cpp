@@ -62,7 +62,7 @@ Node contents_of(const std::filesystem::path& file) {
 
 std::size_t choice_of(const Node& node, const std::string& what, const std::vector<std::string>& names) {
   const std::string& name = text_of(node, what);
-  const auto found = std::find(names.begin(), names.end(), name);
+  const auto found = std::ranges::find(names, name);
   if (found == names.end())
     throw UserError(fmt::format("{} cannot be \"{}\"{}", what, name, suggestion(name, names)), node.place);
   return static_cast<std::size_t>(found - names.begin());

@@ -89,7 +89,7 @@ bool on_host(Language language) { return language >= Language::c; }
 
 Language language_named(const std::string& name, const SourcePlace& place) {
   const auto& names = names_of<Language>();
-  const auto found = std::find(names.begin(), names.end(), name);
+  const auto found = std::ranges::find(names, name);
   if (found != names.end()) return static_cast<Language>(found - names.begin());
   const bool cpp = name == "c++" || name == "cxx";
   throw UserError(fmt::format("unknown language \"{}\"{}", name, suggestion(cpp ? "cpp." : name, names)), place);
@@ -111,7 +111,7 @@ Language language_of_file(const std::filesystem::path& file, const SourcePlace& 
 void add_include_folder(KernelSource& source, const std::filesystem::path& folder) {
   const auto absolute = std::filesystem::absolute(folder.empty() ? "." : folder).lexically_normal();
   auto& folders = source.include_folders;
-  if (std::find(folders.begin(), folders.end(), absolute) == folders.end()) folders.push_back(absolute);
+  if (std::ranges::find(folders, absolute) == folders.end()) folders.push_back(absolute);
 }
 
 KernelSource source_from_file(const std::string& name, std::optional<Language> language,
@@ -189,8 +189,7 @@ Node write_sources(const Kernel& kernel, Form form) {
   for (const KernelSource& source : kernel.sources) sources.push_back(&source);
   // a device uses the first source in a language that it compiles, so that only the order within a language matters
   if (form == Form::identity)
-    std::stable_sort(sources.begin(), sources.end(),
-                     [](const auto* a, const auto* b) { return a->language < b->language; });
+    std::ranges::stable_sort(sources, [](const auto* a, const auto* b) { return a->language < b->language; });
   for (const KernelSource* source : sources) {
     const std::string language = to_string(source->language);
     if (node.find(language)) continue;
@@ -203,10 +202,10 @@ Node write_sources(const Kernel& kernel, Form form) {
 }
 
 Json source_type(Schema& schema) {
-  const Json one = schema.section<KernelSource>("source",
-                                                "[kernel.source.LANGUAGE]: a source by language, cuda, opencl, "
-                                                "hip, c, cpp or fortran, is a file or a table",
-                                                {string_type()});
+  const Json one = schema.section<KernelSource>(
+      "source",
+      "[kernel.source.LANGUAGE]: a source by language, cuda, opencl, hip, c, cpp or fortran, is a file or a table",
+      {string_type()});
   Json properties = Json::object();
   for (const std::string& name : names_of<Language>()) properties[name] = one;
   return any_type({string_type(),
@@ -266,15 +265,15 @@ Field<Launch> dimensions(std::string_view name, std::vector<Expression> Launch::
 }
 
 void check_launch(const Kernel& kernel, const Table& table) {
-  const bool device_code = std::any_of(kernel.sources.begin(), kernel.sources.end(),
-                                       [](const KernelSource& source) { return !on_host(source.language); });
+  const bool device_code =
+      std::ranges::any_of(kernel.sources, [](const KernelSource& source) { return !on_host(source.language); });
   if (!device_code || table.context().trusted) return;  // a host function contains its own loops
   const SourcePlace place = table.key_place("launch");
   if (kernel.launch.grid.empty() && kernel.launch.global.empty()) {
     throw UserError(
-        fmt::format("{} needs \"launch.grid\" (blocks, as CUDA counts) or \"launch.global\" (work items, as "
-                    "OpenCL counts)",
-                    table.title()),
+        fmt::format(
+            "{} needs \"launch.grid\" (blocks, as CUDA counts) or \"launch.global\" (work items, as OpenCL counts)",
+            table.title()),
         place);
   }
   if (kernel.launch.block.empty()) {
@@ -291,12 +290,12 @@ void read_options(const Table& kernel, const Node& node, Kernel& to) {
   const Table table = *kernel.optional_table("options");
   const auto& sources = to.sources;
   const auto used = [&](const Entry& entry) {
-    return std::any_of(sources.begin(), sources.end(), [&](const KernelSource& source) {
+    return std::ranges::any_of(sources, [&](const KernelSource& source) {
       return to_string(source.language) == entry.key || (source.language == Language::cuda && entry.key == "hip");
     });
   };
   const auto& entries = table.entries();
-  const bool any_used = std::any_of(entries.begin(), entries.end(), used);
+  const bool any_used = std::ranges::any_of(entries, used);
   for (const Entry& entry : entries) {
     // Options for other devices may be given; host languages are interchangeable.
     const bool meant =
@@ -360,8 +359,8 @@ void read_fill(const Table& table, Argument& argument) {
     const std::string& word = node->text();
     if (word != "random" && word != "range") {
       throw UserError(fmt::format("unknown fill \"{}\"{}", word, suggestion(word, {"random", "range"})) +
-                          "; or a number, { random = [low, high], seed = n }, { range = [start, step] }, "
-                          "{ constant = x }, { file = \"data.bin\" }",
+                          "; or a number, { random = [low, high], seed = n }, { range = [start, step] }, { constant = "
+                          "x }, { file = \"data.bin\" }",
                       node->place);
     }
     fill.kind = word == "random" ? Kind::random : Kind::range;
@@ -482,9 +481,9 @@ void read_content(const Table& table, std::size_t position, const std::string& w
   argument.kind = local ? Kind::local_memory : Kind::buffer;
   argument.count = expression_of(
       local ? *local
-            : table.require("count",
-                            "the number of elements of a buffer (or \"value\" for a scalar, \"local_count\" for local "
-                            "memory)"),
+            : table.require(
+                  "count",
+                  "the number of elements of a buffer (or \"value\" for a scalar, \"local_count\" for local memory)"),
       "the count of " + what);
   if (local) return;
   if (const Node* access = table.find("access"))
@@ -562,12 +561,11 @@ const std::vector<Field<ergotune::Field>>& fields<ergotune::Field>() {
   using T = ergotune::Field;
   static const std::vector<Field<T>> table{
       // an address is of the buffer that its name says
-      field<T>(
-          "name", &T::name,
-          "What the member is called; \"&BUFFER\" is the address of an argument that is a buffer, of type \"uint64\" "
-          "(OpenCL: only as the one member), in a buffer \"&BUFFER@BYTE\" with its place, and a buffer that only "
-          "addresses point to has when = \"False\"",
-          {.required = true}),
+      field<T>("name", &T::name,
+               "What the member is called; \"&BUFFER\" is the address of an argument that is a buffer, of type "
+               "\"uint64\" (OpenCL: only as the one member), in a buffer \"&BUFFER@BYTE\" with its place, and a buffer "
+               "that only addresses point to has when = \"False\"",
+               {.required = true}),
       field<T>("type", &T::type, "Its type, such as \"float32\"", {.required = true}),
       field<T>("value", &T::value, "A number or an expression; of an address, bytes from the buffer's beginning",
                {.required = true})};
@@ -687,11 +685,10 @@ const std::vector<Field<Kernel>>& fields<Kernel>() {
           "launch", "The geometry of a launch; not for functions in C, C++ and Fortran",
           [](Schema& schema) { return schema.section<Launch>("launch", "[kernel.launch]"); }, read_launch,
           [](const T& from, Form form) { return unless_empty(write_fields(from.launch, form)); }),
-      field<T>(
-          "options",
-          "Compiler options, as a list or as lists by language (all: for every one); {{expression}} is replaced by its "
-          "value",
-          options_type, read_options, write_options),
+      field<T>("options",
+               "Compiler options, as a list or as lists by language (all: for every one); {{expression}} is replaced "
+               "by its value",
+               options_type, read_options, write_options),
       field<T>(
           "arguments", "The function's arguments in their order",
           [](Schema& schema) { return list_type(argument_type(schema)); },
@@ -771,7 +768,7 @@ std::vector<std::string> outputs_of(const std::vector<Kernel>& kernels) {
 void check_outputs(const Table& table, const std::vector<Kernel>& kernels) {
   const std::vector<std::string> known = outputs_of(kernels);
   const auto check = [&](const std::string& name, const SourcePlace& place) {
-    if (std::find(known.begin(), known.end(), name) != known.end()) return;
+    if (std::ranges::find(known, name) != known.end()) return;
     throw UserError(fmt::format("\"{}\" is not an output of {}{}", name,
                                 kernels.size() > 1 ? "the kernels" : "the kernel", suggestion(name, known)),
                     place);
@@ -785,10 +782,11 @@ void check_outputs(const Table& table, const std::vector<Kernel>& kernels) {
 void check_host_function(const Table& table, const Kernel& reference) {
   for (const KernelSource& source : reference.sources) {
     if (on_host(source.language)) continue;
-    throw UserError(fmt::format("a host function is written in c, cpp or fortran, not {}; a reference in {} goes in "
-                                "[verification.kernel]",
-                                to_string(source.language), to_string(source.language)),
-                    table.key_place("source"));
+    throw UserError(
+        fmt::format(
+            "a host function is written in c, cpp or fortran, not {}; a reference in {} goes in [verification.kernel]",
+            to_string(source.language), to_string(source.language)),
+        table.key_place("source"));
   }
 }
 
@@ -862,8 +860,8 @@ Verification read_verification(const Table& table, const std::vector<Kernel>& ke
   check_outputs(table, kernels);
   if (verification.per_configuration && !verification.reference)
     throw UserError(
-        "\"per_configuration\" needs [verification.kernel] or [verification.host_function]: a reference that "
-        "can run with each configuration's parameters",
+        "\"per_configuration\" needs [verification.kernel] or [verification.host_function]: a reference that can run "
+        "with each configuration's parameters",
         table.key_place("per_configuration"));
   return verification;
 }

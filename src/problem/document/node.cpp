@@ -35,7 +35,7 @@ Node from_toml(const toml::node& node, const std::string& file) {
   for (const auto& [key, value] : *table)
     entries.push_back({std::string(key.str()), from_toml(value, file), place_at(key.source())});
   // toml++ sorts entries by name; this restores the order of the file
-  std::stable_sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
+  std::ranges::stable_sort(entries, [](const Entry& a, const Entry& b) {
     return std::pair(a.place.line, a.place.column) < std::pair(b.place.line, b.place.column);
   });
   return {std::move(entries), place};
@@ -237,7 +237,7 @@ Node parse_toml(const std::string& text, const std::string& file) {
   } catch (const toml::parse_error& error) {
     const auto& begin = error.source().begin;
     const auto words = error.description();
-    const bool ascii = std::all_of(words.begin(), words.end(), [](unsigned char c) { return c < 0x80; });
+    const bool ascii = std::ranges::all_of(words, [](unsigned char c) { return c < 0x80; });
     throw UserError(fmt::format("this is not TOML: {}{}", words,
                                 ascii ? "" : "; names and text that are not ASCII stand in quotes"),
                     {file, static_cast<int>(begin.line), static_cast<int>(begin.column)});

@@ -105,10 +105,9 @@ void check_pattern(const std::string& pattern, bool number, const std::string& w
     const std::regex regex(pattern);
     if (!number || regex.mark_count() == 1 || regex.mark_count() == 2) return;
     throw UserError(
-        fmt::format(
-            "{} has {} groups in parentheses and needs one, around the number, as in 'rate: ([0-9.]+)', or two, "
-            "around its name and the number; write (?:...) for those that only hold together",
-            what, regex.mark_count()),
+        fmt::format("{} has {} groups in parentheses and needs one, around the number, as in 'rate: ([0-9.]+)', or "
+                    "two, around its name and the number; write (?:...) for those that only hold together",
+                    what, regex.mark_count()),
         place);
   } catch (const std::regex_error& error) {
     throw UserError(
@@ -194,7 +193,7 @@ void read_exit_status(const Table& table, Program& program) {
                       entry.place);
     const std::string status = text_of(entry.value, "the status of exit code " + entry.key);
     const auto& names = exit_status_names();
-    if (std::find(names.begin(), names.end(), status) == names.end())
+    if (std::ranges::find(names, status) == names.end())
       throw UserError(fmt::format("no status \"{}\" for an exit code{}", status, suggestion(status, names)),
                       entry.value.place);
     program.exit_status[code] = status;
@@ -246,7 +245,7 @@ void add_contents(const std::filesystem::path& top, Node::List& list) {
   for (auto entry = std::filesystem::recursive_directory_iterator(top, options, error);
        !error && entry != std::filesystem::recursive_directory_iterator(); entry.increment(error))
     if (entry->is_regular_file(error)) files.push_back(entry->path());
-  std::sort(files.begin(), files.end());
+  std::ranges::sort(files);
   for (const auto& file : files) list.push_back(Node::List{file.lexically_relative(top).string(), contents_of(file)});
 }
 

@@ -44,8 +44,7 @@ void check_values(const Parameter& parameter) {
 
 void check_default(const Table& table, const Parameter& parameter) {
   if (!parameter.default_value || parameter.range || parameter.values.empty()) return;
-  if (std::find(parameter.values.begin(), parameter.values.end(), *parameter.default_value) != parameter.values.end())
-    return;
+  if (std::ranges::find(parameter.values, *parameter.default_value) != parameter.values.end()) return;
   std::string list;
   for (const Value& value : parameter.values) {
     if (list.size() > 60) {
@@ -144,7 +143,7 @@ ExecutionParameterSpec read_execution_parameter(const Table& parent, const Entry
   ExecutionParameterSpec spec;
   spec.place = entry.place;
   const auto& names = names_of<ParameterKind>();
-  spec.kind = static_cast<ParameterKind>(std::find(names.begin(), names.end(), entry.key) - names.begin());
+  spec.kind = static_cast<ParameterKind>(std::ranges::find(names, entry.key) - names.begin());
   const Node& node = entry.value;
   if (node.is_text()) {
     const std::string& word = node.text();
@@ -280,11 +279,11 @@ Node write(const std::vector<ExecutionParameterSpec>& specs) {
   return unless_empty(std::move(node));
 }
 Json execution_type(Schema& schema) {
-  const Json one = schema.section<ClockRange>(
-      "clocks",
-      "[execution]: core_clock_mhz, memory_clock_mhz and power_limit_w are each \"all\", \"model\", a count of "
-      "equidistant values, a list, or a table",
-      {choice_type({"all", "model"}), count_type(), list_type(number_type())});
+  const Json one =
+      schema.section<ClockRange>("clocks",
+                                 "[execution]: core_clock_mhz, memory_clock_mhz and power_limit_w are each \"all\", "
+                                 "\"model\", a count of equidistant values, a list, or a table",
+                                 {choice_type({"all", "model"}), count_type(), list_type(number_type())});
   Json properties = Json::object();
   for (const std::string& name : execution_names()) properties[name] = one;
   return {{"type", "object"}, {"properties", properties}, {"additionalProperties", false}};
@@ -320,7 +319,7 @@ Node write(const std::vector<Restriction>& restrictions, Form form) {
   }
   if (form == Form::identity) {  // the order and duplicates of restrictions do not matter
     const auto less = [](const Node& a, const Node& b) { return to_json(a).dump() < to_json(b).dump(); };
-    std::sort(list.begin(), list.end(), less);
+    std::ranges::sort(list, less);
     list.erase(std::unique(list.begin(), list.end()), list.end());
   }
   return list.empty() ? Node() : Node(std::move(list));

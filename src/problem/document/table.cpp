@@ -14,7 +14,7 @@ static const std::vector<std::string> kWholeFileKeys{"restrictions", "objective"
 
 void Table::allow(const std::vector<std::string>& names) const {
   const auto among = [](const std::vector<std::string>& list, const std::string& key) {
-    return std::find(list.begin(), list.end(), key) != list.end();
+    return std::ranges::find(list, key) != list.end();
   };
   for (const Entry& entry : entries()) {
     if (among(names, entry.key)) continue;
@@ -32,7 +32,7 @@ void Table::allow(const std::vector<std::string>& names) const {
 void Table::at_most_one_of(const std::vector<std::string>& names) const {
   std::string first;
   for (const Entry& entry : entries()) {
-    if (std::find(names.begin(), names.end(), entry.key) == names.end()) continue;
+    if (std::ranges::find(names, entry.key) == names.end()) continue;
     if (!first.empty()) {
       throw UserError(fmt::format("{} has both \"{}\" and \"{}\"; keep one of them", title_, first, entry.key),
                       entry.place);
@@ -166,13 +166,13 @@ std::vector<double> numbers_of(const Node& node, std::size_t count, const std::s
 }
 
 void check_identifier(const std::string& name, const char* what, const SourcePlace& place) {
-  const bool letters =
-      std::all_of(name.begin(), name.end(), [](unsigned char c) { return std::isalnum(c) || c == '_'; });
+  const bool letters = std::ranges::all_of(name, [](unsigned char c) { return std::isalnum(c) || c == '_'; });
   if (!name.empty() && letters && !std::isdigit(static_cast<unsigned char>(name[0]))) return;
-  throw UserError(fmt::format("\"{}\" cannot be the name of a {}: it becomes a macro, so use letters, digits and _, "
-                              "and no digit first",
-                              name, what),
-                  place);
+  throw UserError(
+      fmt::format(
+          "\"{}\" cannot be the name of a {}: it becomes a macro, so use letters, digits and _, and no digit first",
+          name, what),
+      place);
 }
 
 std::string read_text_file(const std::filesystem::path& file, const std::string& what, const SourcePlace& place) {

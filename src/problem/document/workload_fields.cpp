@@ -35,7 +35,7 @@ void read_named_kernels(const Table& root, Problem& problem) {
   problem.kernels.clear();
   for (const Entry& entry : table.entries()) {
     if (!context.trusted) check_identifier(entry.key, "kernel", entry.place);
-    if (std::find(kTaken.begin(), kTaken.end(), entry.key) != kTaken.end())
+    if (std::ranges::find(kTaken, entry.key) != kTaken.end())
       throw UserError(
           fmt::format("\"{}\" cannot be the name of a kernel: names such as \"{}.x\" have a meaning already", entry.key,
                       entry.key),
@@ -95,7 +95,7 @@ class StepReader {
   }
 
   std::size_t kernel_named(const std::string& name, const SourcePlace& place) const {
-    const auto found = std::find(names_.begin(), names_.end(), name);
+    const auto found = std::ranges::find(names_, name);
     if (found == names_.end())
       throw UserError(fmt::format("there is no kernel \"{}\"{}", name, suggestion(name, names_)), place);
     return static_cast<std::size_t>(found - names_.begin());
@@ -179,9 +179,9 @@ class StepReader {
       step.steps.push_back(branch(table, item));
       std::string& name = step.steps.back().name;
       if (name.empty()) name = fmt::format("branch {}", step.steps.size());
-      if (std::find(branches.begin(), branches.end(), name) != branches.end())
-        throw UserError(fmt::format("two branches are called \"{}\"; call one of them otherwise: {{ name = "
-                                    "\"...\", steps = [{{ kernel = \"{}\" }}] }}",
+      if (std::ranges::find(branches, name) != branches.end())
+        throw UserError(fmt::format("two branches are called \"{}\"; call one of them otherwise: {{ name = \"...\", "
+                                    "steps = [{{ kernel = \"{}\" }}] }}",
                                     name, name),
                         item.place);
       branches.push_back(name);
@@ -207,7 +207,7 @@ class StepReader {
 
   static Step& branch_named(Step& step, const std::vector<std::string>& branches, const std::string& name,
                             const SourcePlace& place) {
-    const auto found = std::find(branches.begin(), branches.end(), name);
+    const auto found = std::ranges::find(branches, name);
     if (found == branches.end())
       throw UserError(fmt::format("\"{}\" is not a branch of this step{}", name, suggestion(name, branches)), place);
     return step.steps[static_cast<std::size_t>(found - branches.begin())];

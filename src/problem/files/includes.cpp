@@ -74,7 +74,7 @@ std::vector<std::filesystem::path> include_folders_of(const KernelSource& source
   const auto add = [&](const std::filesystem::path& folder) {
     auto whole = std::filesystem::absolute(folder.empty() ? "." : folder).lexically_normal();
     if (!whole.has_filename()) whole = whole.parent_path();  // "/a/b/" becomes "/a/b"
-    if (std::find(folders.begin(), folders.end(), whole) == folders.end()) folders.push_back(whole);
+    if (std::ranges::find(folders, whole) == folders.end()) folders.push_back(whole);
   };
   if (!source.file.empty()) add(source.file.parent_path());
   for (const auto& folder : source.include_folders) add(folder);

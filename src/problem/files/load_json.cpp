@@ -81,8 +81,7 @@ Parameter read_parameter(const Table& table) {
   if (given && !given->is_absent()) {
     const Value value = value_of(*given, table.what("Default"));
     // Some T1 files give defaults that are not among the values; then the first value is the default.
-    if (std::find(parameter.values.begin(), parameter.values.end(), value) != parameter.values.end())
-      parameter.default_value = value;
+    if (std::ranges::find(parameter.values, value) != parameter.values.end()) parameter.default_value = value;
   }
   return parameter;
 }
@@ -108,7 +107,7 @@ std::string plain_expression(std::string text, const std::vector<Parameter>& par
 
 Language read_language(const Node& node) {
   static const std::vector<std::string> kNames{"CUDA", "OpenCL", "HIP", "C", "C++", "Fortran"};  // in order of Language
-  const auto found = std::find(kNames.begin(), kNames.end(), node.text());
+  const auto found = std::ranges::find(kNames, node.text());
   if (found != kNames.end()) return static_cast<Language>(found - kNames.begin());
   throw UserError(fmt::format("ergotune does not tune language \"{}\"{}", node.text(), suggestion(node.text(), kNames)),
                   inside(node));
@@ -312,7 +311,7 @@ Problem read_plain(const Table& root, const std::filesystem::path& file) {
   const std::vector<std::string> keys{"tune_params", "restrictions", "max_threads", "name", "source", "description"};
   for (const Entry& entry : root.entries()) {
     // Files of this form may carry additional keys; a key is rejected only if it resembles a valid one.
-    if (std::find(keys.begin(), keys.end(), entry.key) != keys.end() || nearest_name(entry.key, keys).empty()) continue;
+    if (std::ranges::find(keys, entry.key) != keys.end() || nearest_name(entry.key, keys).empty()) continue;
     throw UserError(fmt::format("unknown key \"{}\"{}", entry.key, suggestion(entry.key, keys)), entry.place);
   }
   Problem problem;
@@ -339,7 +338,7 @@ ProblemFile load_json_problem(const std::string& text, const std::filesystem::pa
     throw UserError("this is a cache of results, not a problem; load it with \"ergotune import\"", root.place());
   } else if (root.has("tune_params")) {
     problem = read_plain(root, file);
-  } else if (std::any_of(native.begin(), native.end(), [&](const auto& key) { return root.has(key); })) {
+  } else if (std::ranges::any_of(native, [&](const auto& key) { return root.has(key); })) {
     problem = document::read_problem(node, file, false);
   } else {
     const std::vector<std::string> keys{"ConfigurationSpace", "tune_params", "parameters"};

@@ -43,7 +43,7 @@ std::string without_constants(const Expression& expression, const Constants& con
 }
 
 const char* type_of(const std::vector<Value>& values) {
-  const auto all = [&](auto is) { return std::all_of(values.begin(), values.end(), is); };
+  const auto all = [&](auto is) { return std::ranges::all_of(values, is); };
   if (all([](const Value& v) { return v.is_bool(); })) return "bool";
   if (all([](const Value& v) { return v.is_integer(); })) return "int";
   if (all([](const Value& v) { return v.is_number(); })) return "float";
@@ -72,7 +72,7 @@ Json condition_json(const Restriction& restriction, const Problem& problem) {
   Json used = Json::array();
   for (const Parameter& parameter : problem.parameters) {
     const auto& names = restriction.expression.names();
-    if (std::find(names.begin(), names.end(), parameter.name) != names.end()) used.push_back(parameter.name);
+    if (std::ranges::find(names, parameter.name) != names.end()) used.push_back(parameter.name);
   }
   return {{"Expression", without_constants(restriction.expression, problem.constants)}, {"Parameters", used}};
 }
@@ -135,7 +135,7 @@ void add_options(const Kernel& kernel, const std::string& language, const Consta
   if (found == kernel.options.end()) return;
   for (const Template& option : found->second) {
     const auto names = option.names();
-    if (!std::all_of(names.begin(), names.end(), [&](const auto& name) { return constants.contains(name); })) continue;
+    if (!std::ranges::all_of(names, [&](const auto& name) { return constants.contains(name); })) continue;
     options.push_back(option.render([&](std::string_view name) { return &constants.find(name)->second; }));
   }
 }

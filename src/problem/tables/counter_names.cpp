@@ -238,8 +238,7 @@ std::span<const CounterInfo> counter_names() { return kCounters; }
 std::span<const PerfCounterInfo> perf_counter_names() { return kPerfCounters; }
 
 const CounterInfo* counter_info(std::string_view name) {
-  const auto found =
-      std::find_if(kCounters.begin(), kCounters.end(), [&](const CounterInfo& c) { return c.name == name; });
+  const auto found = std::ranges::find_if(kCounters, [&](const CounterInfo& c) { return c.name == name; });
   return found == kCounters.end() ? nullptr : &*found;
 }
 

@@ -38,7 +38,7 @@ std::vector<std::string> expand(const std::string& pattern, const std::vector<st
     const std::string prefix = pattern.substr(0, pattern.size() - 1);
     std::copy_if(keys.begin(), keys.end(), std::back_inserter(out),
                  [&](const std::string& key) { return key.starts_with(prefix); });
-  } else if (std::find(keys.begin(), keys.end(), pattern) != keys.end()) {
+  } else if (std::ranges::find(keys, pattern) != keys.end()) {
     out.push_back(pattern);
   }
   return out;

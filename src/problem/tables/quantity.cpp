@@ -76,8 +76,7 @@ constexpr std::array<Ending, 6> kEndings{
     {{"energy", "J"}, {"power", "W"}, {"joules", "J"}, {"energys", ""}, {"time", ""}, {"seconds", ""}}};
 
 const Ending* ending_of(std::string_view name) {
-  const auto found =
-      std::find_if(kEndings.begin(), kEndings.end(), [&](const Ending& e) { return name.ends_with(e.ending); });
+  const auto found = std::ranges::find_if(kEndings, [&](const Ending& e) { return name.ends_with(e.ending); });
   return found == kEndings.end() ? nullptr : &*found;
 }
 
@@ -125,8 +124,7 @@ std::string unit_of(std::string_view name, std::span<const Metric> metrics) {
   }
   if (const QuantityInfo* info = quantity_info(name)) return std::string(info->unit);
   if (is_chip_metric(name)) return unit_of_counter(name);
-  const bool plain =
-      std::all_of(name.begin(), name.end(), [](unsigned char c) { return std::isalnum(c) || c == '_' || c == '.'; });
+  const bool plain = std::ranges::all_of(name, [](unsigned char c) { return std::isalnum(c) || c == '_' || c == '.'; });
   const Ending* ending = plain ? ending_of(name) : nullptr;  // "time*energy" is not an energy
   return ending ? std::string(ending->unit) : std::string();
 }

@@ -31,8 +31,8 @@ const std::array kTable{
             "What to improve: time, energy, \"max gflops\", \"pareto(time, energy)\"", "the problem's own, else time"},
     searching({"strategy", "-s,--strategy", &S::strategy, "", nothing, "How to search: auto, brute_force, random ..."}),
     searching({"budget", "-b,--budget", &S::budget, "", nothing,
-               "When to stop: evaluations (25), time (10min), energy (500J), several with commas; known "
-               "results count, and up to a third is kept for the confirmation",
+               "When to stop: evaluations (25), time (10min), energy (500J), several with commas; known results count, "
+               "and up to a third is kept for the confirmation",
                "when the strategy ends"}),
     searching({"seed", "--seed", &S::seed, "", nothing, "Seed of everything random"}),
     Setting{"jobs", "-j,--jobs", &S::jobs, "", nothing, "Compile workers", "one per core", 1},
@@ -303,7 +303,7 @@ bool Setting::is_list() const {
 std::span<const Setting> setting_table() { return kTable; }
 
 const Setting* find_setting(std::string_view name) {
-  const auto found = std::find_if(kTable.begin(), kTable.end(), [&](const Setting& s) { return s.name == name; });
+  const auto found = std::ranges::find_if(kTable, [&](const Setting& s) { return s.name == name; });
   return found == kTable.end() ? nullptr : &*found;
 }
 

@@ -78,7 +78,7 @@ class Builder {
     for (const auto& [name, value] : names_.constants())
       if (value.is_string()) texts.push_back(value.as_string());
     for (const auto& restriction : restrictions_) gather_texts(restriction.expression.root(), texts);
-    std::sort(texts.begin(), texts.end());
+    std::ranges::sort(texts);
     texts.erase(std::unique(texts.begin(), texts.end()), texts.end());
     program_.set_texts(std::move(texts));
   }
@@ -112,8 +112,8 @@ class Builder {
     for (std::size_t c = 0; c < first_of.size(); ++c)
       components[number[ties.leader(first_of[c])]].conditions.push_back(conditions_.all()[c]);
     std::vector<OperationId> failures = conditions_.failures();
-    std::sort(failures.begin(), failures.end(),
-              [&](OperationId a, OperationId b) { return program_.at(a).level < program_.at(b).level; });
+    std::ranges::sort(failures,
+                      [&](OperationId a, OperationId b) { return program_.at(a).level < program_.at(b).level; });
     for (const auto failure : failures) {
       const std::uint32_t first = program_.variables_of(failure)[0];
       auto& joint = components[number[ties.leader(first)]].failure;
@@ -128,11 +128,9 @@ class Builder {
     } catch (const TooManyStates& reached) {
       if (purpose_ == BuildPurpose::count) throw;
       const Parameter& parameter = parameters_[reached.parameter];
-      throw UserError(fmt::format("the search space is too entangled to be kept: at parameter \"{}\" too "
-                                  "many prefixes differ in what "
-                                  "later restrictions need; put parameters that share restrictions next to "
-                                  "each other, or restrict "
-                                  "the ones before it further",
+      throw UserError(fmt::format("the search space is too entangled to be kept: at parameter \"{}\" too many prefixes "
+                                  "differ in what later restrictions need; put parameters that share restrictions next "
+                                  "to each other, or restrict the ones before it further",
                                   parameter.name),
                       parameter.place);
     } catch (const UnevaluableConfiguration& configuration) {
@@ -186,14 +184,13 @@ BuiltSpace build_diagrams(std::vector<Parameter> parameters, const std::vector<R
 }
 
 void assemble_chains(BuiltSpace& space, std::vector<ComponentLayers> components) {
-  std::sort(components.begin(), components.end(),
-            [](const auto& a, const auto& b) { return a.first.front() < b.first.front(); });
+  std::ranges::sort(components, [](const auto& a, const auto& b) { return a.first.front() < b.first.front(); });
   std::vector<std::vector<std::size_t>> chains;
   for (std::size_t c = 0; c < components.size(); ++c) {
     const auto fits = [&](const auto& chain) {
       return components[chain.back()].first.back() < components[c].first.front();
     };
-    const auto chain = std::find_if(chains.begin(), chains.end(), fits);
+    const auto chain = std::ranges::find_if(chains, fits);
     if (chain == chains.end())
       chains.push_back({c});
     else

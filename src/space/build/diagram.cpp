@@ -1,5 +1,6 @@
 #include "space/build/diagram.hpp"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <iterator>
@@ -288,7 +289,7 @@ void Diagram::prepend(const std::vector<std::uint32_t>& parameters, Layers&& lay
   root_ = node_of_next[0];
   const std::uint64_t count = fresh.back().nodes[root_].count;
   approximate_size_ = count < kLimit ? static_cast<double>(count) : huge.at(root_);
-  std::reverse(fresh.begin(), fresh.end());
+  std::ranges::reverse(fresh);
   levels_.insert(levels_.begin(), std::make_move_iterator(fresh.begin()), std::make_move_iterator(fresh.end()));
 }
 

@@ -186,7 +186,7 @@ class LayersBuilder {
       }
       state = s;
     }
-    std::reverse(failure.positions.begin(), failure.positions.end());
+    std::ranges::reverse(failure.positions);
     throw failure;
   }
 

@@ -1,5 +1,7 @@
 #include "space/build/level_chooser.hpp"
 
+#include <algorithm>
+
 namespace ergotune {
 
 using program::Code;
@@ -35,7 +37,7 @@ void LevelChooser::find_leaves(const Program& program) {
     if (code != Code::variable && code != Code::position) continue;
     leaves_.push_back({columns_.column(id), value_description(program, id)});
     const auto& outputs = plan_.outputs;
-    all_differ_ = all_differ_ || std::find(outputs.begin(), outputs.end(), id) != outputs.end();
+    all_differ_ = all_differ_ || std::ranges::find(outputs, id) != outputs.end();
     if (code == Code::variable && !program.at(id).real)
       ascending_ = std::is_sorted(leaves_.back().words.begin(), leaves_.back().words.end());
   }
@@ -78,8 +80,7 @@ void LevelChooser::choose_from_many(std::uint32_t key, std::size_t count, const 
     enter(key, i, end, list);
     evaluate(keys);
     // values ascend, and a condition that failed for one fails for all larger ones
-    if (std::any_of(falling_.begin(), falling_.end(), [&](const auto* column) { return column[end - i - 1] == 0; }))
-      break;
+    if (std::ranges::any_of(falling_, [&](const auto* column) { return column[end - i - 1] == 0; })) break;
   }
 }
 

@@ -215,7 +215,7 @@ class CandidateLists {
     if (all()) return {};
     const auto word = [&](program::OperationId id) {
       if (program_.is_constant(id)) return program_.at(id).word;
-      return row[std::find(inputs.begin(), inputs.end(), id) - inputs.begin()];
+      return row[std::ranges::find(inputs, id) - inputs.begin()];
     };
     if (candidates_.set != program::kNone) return (*candidates_.sets)[static_cast<std::size_t>(word(candidates_.set))];
     const std::int64_t start = word(candidates_.start), stop = word(candidates_.stop), step = word(candidates_.step);
@@ -227,7 +227,7 @@ class CandidateLists {
       if (at >= 0 && at < static_cast<std::int64_t>(index_.size()) && index_[static_cast<std::size_t>(at)] != kFree)
         list_.push_back(index_[static_cast<std::size_t>(at)]);
     }
-    if (step < 0) std::reverse(list_.begin(), list_.end());
+    if (step < 0) std::ranges::reverse(list_);
     return list_;
   }
 

@@ -18,10 +18,10 @@ void drop_repeated_values(Parameter& parameter) {
   if (ascending) return;
   std::vector<Value> sorted = values;
   std::sort(sorted.begin(), sorted.end());
-  if (std::adjacent_find(sorted.begin(), sorted.end()) == sorted.end()) return;
+  if (std::ranges::adjacent_find(sorted) == sorted.end()) return;
   std::vector<Value> kept;
   for (auto& value : values)
-    if (std::find(kept.begin(), kept.end(), value) == kept.end()) kept.push_back(value);
+    if (std::ranges::find(kept, value) == kept.end()) kept.push_back(value);
   values = std::move(kept);
 }
 
@@ -216,8 +216,8 @@ std::vector<Value> range_values(const Parameter& parameter, const std::vector<Pa
                     parameter.place);
   // a run of step +-1 that contains another run makes the latter redundant; sorting by length finds most of them
   std::vector<bool> seen(static_cast<std::size_t>(most - least) + 1, false);
-  std::sort(found.begin(), found.end(),
-            [](const Bounds& a, const Bounds& b) { return std::abs(a.stop - a.start) > std::abs(b.stop - b.start); });
+  std::ranges::sort(
+      found, [](const Bounds& a, const Bounds& b) { return std::abs(a.stop - a.start) > std::abs(b.stop - b.start); });
   Bounds covered{0, 0, 1};
   for (const auto& bounds : found) {
     const std::int64_t low = bounds.step > 0 ? bounds.start : bounds.stop + 1,

@@ -66,7 +66,7 @@ class Compiler {
       error = either(parts[i].error, error);
     }
     // sorted by level, so that the value of a prefix of parameters is one operation
-    std::stable_sort(parts.begin(), parts.end(), [&](const Compiled& a, const Compiled& b) {
+    std::ranges::stable_sort(parts, [&](const Compiled& a, const Compiled& b) {
       return program_.at(a.value).level < program_.at(b.value).level;
     });
     OperationId result = parts[0].value;
@@ -131,7 +131,7 @@ class Compiler {
       const Compiled left = value(*node.children[0]), right = value(*node.children[1]);
       return {product ? program_.multiply(left.value, right.value) : program_.add(left.value, right.value), error};
     }
-    std::stable_sort(parts.begin(), parts.end(), [&](const Compiled& a, const Compiled& b) {
+    std::ranges::stable_sort(parts, [&](const Compiled& a, const Compiled& b) {
       return std::pair(program_.at(a.value).level, a.value) < std::pair(program_.at(b.value).level, b.value);
     });
     OperationId result = parts[0].value;
@@ -176,7 +176,7 @@ class Compiler {
     // Python returns the deciding operand, not True or False
     std::vector<Compiled> parts;
     for (const auto& child : node.children) parts.push_back(value(*child));
-    if (std::all_of(parts.begin(), parts.end(), [&](const Compiled& part) { return program_.at(part.value).boolean; }))
+    if (std::ranges::all_of(parts, [&](const Compiled& part) { return program_.at(part.value).boolean; }))
       return logical_truth(node.kind, node.children);
     Compiled result = parts.back();
     for (std::size_t i = parts.size() - 1; i-- > 0;) {
@@ -350,7 +350,7 @@ std::vector<Compiled> compile_condition(Program& program, const ExpressionNode& 
   if (node.kind == Kind::conjunction) {
     for (std::size_t i = 0; i < node.children.size(); ++i) {
       auto inner = compile_condition(program, *node.children[i], names);
-      const bool can_fail = std::any_of(inner.begin(), inner.end(), [](const Compiled& c) { return c.error != kNone; });
+      const bool can_fail = std::ranges::any_of(inner, [](const Compiled& c) { return c.error != kNone; });
       if (can_fail) {
         parts.push_back(compiler.logical_truth(Kind::conjunction, std::span(node.children).subspan(i)));
         break;
@@ -361,7 +361,7 @@ std::vector<Compiled> compile_condition(Program& program, const ExpressionNode& 
   }
   if (node.kind == Kind::comparison && node.comparisons.size() > 1) {
     parts = compiler.comparison_steps(node);
-    if (std::none_of(parts.begin(), parts.end(), [](const Compiled& c) { return c.error != kNone; })) return parts;
+    if (std::ranges::none_of(parts, [](const Compiled& c) { return c.error != kNone; })) return parts;
     parts.clear();
   }
   parts.push_back(compiler.truth(node));

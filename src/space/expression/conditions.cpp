@@ -26,7 +26,7 @@ const std::vector<std::string>& names_in(const Restriction& restriction) {
 
 void Conditions::compile() {
   for (const Restriction& restriction : restrictions_) compile(restriction);
-  std::sort(conditions_.begin(), conditions_.end());
+  std::ranges::sort(conditions_);
   conditions_.erase(std::unique(conditions_.begin(), conditions_.end()), conditions_.end());
 }
 
@@ -127,7 +127,7 @@ UserError Conditions::explain_failure(const Component& component, const Unevalua
   };
   for (const auto& restriction : restrictions_) {
     const std::vector<std::uint32_t> inputs = inputs_of(restriction);
-    if (!std::all_of(inputs.begin(), inputs.end(), [&](std::uint32_t p) {
+    if (!std::ranges::all_of(inputs, [&](std::uint32_t p) {
           return std::binary_search(component.members.begin(), component.members.end(), p);
         }))
       continue;
@@ -143,10 +143,11 @@ UserError Conditions::explain_failure(const Component& component, const Unevalua
     std::string text;
     for (const auto p : inputs)
       text += fmt::format("{}{}={}", text.empty() ? "" : ", ", parameters[p].name, values[p].to_literal());
-    return UserError(fmt::format("{} in {} for {}; exclude such values by another restriction, or test for them first "
-                                 "(\"x == 0 or ...\")",
-                                 message, where(restriction), text),
-                     restriction.expression.place());
+    return UserError(
+        fmt::format(
+            "{} in {} for {}; exclude such values by another restriction, or test for them first (\"x == 0 or ...\")",
+            message, where(restriction), text),
+        restriction.expression.place());
   }
   return UserError("a restriction cannot be evaluated");
 }

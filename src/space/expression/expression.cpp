@@ -91,7 +91,7 @@ std::vector<std::string> Template::names() const {
   std::vector<std::string> result;
   for (const auto& part : parts_)
     if (part.is_expression) result.insert(result.end(), part.expression.names().begin(), part.expression.names().end());
-  std::sort(result.begin(), result.end());
+  std::ranges::sort(result);
   result.erase(std::unique(result.begin(), result.end()), result.end());
   return result;
 }

@@ -169,7 +169,7 @@ bool same_form(const ExpressionNode& a, const ExpressionNode& b) {
 std::vector<std::string> collect_names(const ExpressionNode& node) {
   std::vector<std::string> names;
   collect(node, names);
-  std::sort(names.begin(), names.end());
+  std::ranges::sort(names);
   names.erase(std::unique(names.begin(), names.end()), names.end());
   return names;
 }

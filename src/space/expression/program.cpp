@@ -74,15 +74,15 @@ OperationId Program::variable(std::uint32_t parameter) {
            : only.is_real() ? real(only.as_real())
                             : integer(only.as_integer());
   }
-  const auto texts = static_cast<std::size_t>(
-      std::count_if(values.begin(), values.end(), [](const Value& v) { return v.is_string(); }));
+  const auto texts =
+      static_cast<std::size_t>(std::ranges::count_if(values, [](const Value& v) { return v.is_string(); }));
   if (texts != 0 && texts != values.size()) throw Untyped{};
   Operation operation;
   operation.code = Code::variable;
   operation.a = static_cast<OperationId>(parameter);
   operation.text = texts != 0;
   operation.level = static_cast<std::int32_t>(parameter);
-  operation.real = texts == 0 && std::any_of(values.begin(), values.end(), [](const Value& v) { return v.is_real(); });
+  operation.real = texts == 0 && std::ranges::any_of(values, [](const Value& v) { return v.is_real(); });
   operation.low = std::numeric_limits<double>::infinity();
   operation.high = -operation.low;
   for (const auto& value : values) {
@@ -144,7 +144,7 @@ std::vector<std::uint32_t> Program::variables_of(OperationId id) {
     else if (operation.level >= 0)
       open.insert(open.end(), {operation.a, operation.b, operation.c});
   }
-  std::sort(result.begin(), result.end());
+  std::ranges::sort(result);
   result.erase(std::unique(result.begin(), result.end()), result.end());
   return result;
 }

@@ -94,7 +94,7 @@ struct CacheEntryParser::State {
     const std::uint32_t found = indices[parameter].find(value);
     if (found != ValueIndex::npos) return found;
     auto& list = extra[parameter];
-    const auto known = std::find(list.begin(), list.end(), value);
+    const auto known = std::ranges::find(list, value);
     const auto at = static_cast<std::uint32_t>(known - list.begin());
     if (known == list.end()) list.push_back(value);
     return static_cast<std::uint32_t>(head.parameters[parameter].values.size()) + at;

@@ -59,7 +59,7 @@ bool is_observed(std::string_view key) {
   if (key == "time" || cache_scale(key) != 1.0) return true;
   if (key.ends_with("_energy") || key.ends_with("_power")) return true;
   return std::ranges::any_of(kMeanings, [&](const Meaning& meaning) {
-    return std::find(meaning.recorded.begin(), meaning.recorded.end(), key) != meaning.recorded.end();
+    return std::ranges::find(meaning.recorded, key) != meaning.recorded.end();
   });
 }
 
@@ -109,8 +109,7 @@ std::vector<std::string> rename_columns(std::vector<RecordedColumn>& columns) {
 
 std::string renamed(const std::string& key) {
   for (const Meaning& meaning : kMeanings) {
-    if (key != meaning.ours &&
-        std::find(meaning.recorded.begin(), meaning.recorded.end(), key) != meaning.recorded.end()) {
+    if (key != meaning.ours && std::ranges::find(meaning.recorded, key) != meaning.recorded.end()) {
       return std::string(meaning.ours);
     }
   }

@@ -201,7 +201,7 @@ class ExtraValues {
     std::vector<std::vector<std::uint32_t>> map(extra.size());
     for (std::size_t p = 0; p < extra.size(); ++p) {
       for (const Value& value : extra[p]) {
-        auto found = std::find(lists_[p].begin(), lists_[p].end(), value);
+        auto found = std::ranges::find(lists_[p], value);
         if (found == lists_[p].end()) found = lists_[p].insert(lists_[p].end(), value);
         map[p].push_back(static_cast<std::uint32_t>(head_.parameters[p].values.size()) +
                          static_cast<std::uint32_t>(found - lists_[p].begin()));

@@ -73,9 +73,7 @@ struct CsvColumn {
 };
 
 CsvColumn describe(const std::string& name, const std::vector<std::string>& header) {
-  const auto has = [&](std::string_view other) {
-    return std::find(header.begin(), header.end(), other) != header.end();
-  };
+  const auto has = [&](std::string_view other) { return std::ranges::find(header, other) != header.end(); };
   using Kind = CsvColumn::Kind;
   if (name == "status") return {Kind::status, name};
   constexpr std::string_view kTexts[] = {"message", "device", "provenance", "finished_at", "warnings"};
@@ -103,7 +101,7 @@ CsvColumn describe(const std::string& name, const std::vector<std::string>& head
 }
 
 std::size_t parameter_columns(const std::vector<std::string>& header) {
-  const auto status = std::find(header.begin(), header.end(), "status");
+  const auto status = std::ranges::find(header, "status");
   if (status != header.end()) return static_cast<std::size_t>(status - header.begin());
   const auto quantity = std::ranges::find_if(header, [](const std::string& name) {
     const QuantityInfo* ours = quantity_info(name);
@@ -244,7 +242,7 @@ class CsvReader {
 
   /// Whether a column is a metric: columns with a count were measured; others are recognised by name.
   bool is_metric(const std::string& name) const {
-    const bool counted = std::find(header_.begin(), header_.end(), name + std::string(kCountEnding)) != header_.end();
+    const bool counted = std::ranges::find(header_, name + std::string(kCountEnding)) != header_.end();
     return !counted && !is_observed(name) && quantity_info(name) == nullptr;
   }
 

@@ -57,7 +57,7 @@ std::string macro_value(const Value& value) {
 /// Makes text safe for a comment.
 std::string in_comment(std::string text) {
   for (auto at = text.find("*/"); at != std::string::npos; at = text.find("*/")) text.replace(at, 2, "* /");
-  std::replace(text.begin(), text.end(), '\n', ' ');
+  std::ranges::replace(text, '\n', ' ');
   return text;
 }
 

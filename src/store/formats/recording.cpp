@@ -60,7 +60,7 @@ void read_t1_beside(Recording& recording) {
       for (const Parameter& described : problem.parameters) {
         if (described.name != parameter.name || !described.default_value) continue;
         const auto& values = parameter.values;
-        if (std::find(values.begin(), values.end(), *described.default_value) != values.end()) {
+        if (std::ranges::find(values, *described.default_value) != values.end()) {
           parameter.default_value = described.default_value;
         }
       }

@@ -48,7 +48,7 @@ std::uint32_t ValueIndex::find(std::int64_t value) {
 }
 
 std::uint32_t ValueIndex::find(const Value& value) {
-  const auto found = std::find(values_.begin(), values_.end(), value);
+  const auto found = std::ranges::find(values_, value);
   return found == values_.end() ? npos : static_cast<std::uint32_t>(found - values_.begin());
 }
 
@@ -229,7 +229,7 @@ void DistinctValues::finish(Recording& recording) const {
     std::sort(values.begin() + known, values.end());
     std::vector<std::uint32_t> position;
     for (const Value& value : lists_[p]) {
-      position.push_back(static_cast<std::uint32_t>(std::find(values.begin(), values.end(), value) - values.begin()));
+      position.push_back(static_cast<std::uint32_t>(std::ranges::find(values, value) - values.begin()));
     }
     for (std::size_t row = 0; row < recording.size(); ++row) {
       std::uint32_t& at = recording.positions[row * dimensions + p];

@@ -176,9 +176,9 @@ void Database::fail(int code, const std::string& doing) const {
       throw UserError("this is not an ergotune store", place);
     case SQLITE_CORRUPT:
       throw UserError(
-          fmt::format("the store is damaged ({}); \"sqlite3 FILE .recover\" may save its rows, or begin a new "
-                      "one with --store",
-                      message),
+          fmt::format(
+              "the store is damaged ({}); \"sqlite3 FILE .recover\" may save its rows, or begin a new one with --store",
+              message),
           place);
     case SQLITE_FULL:
     case SQLITE_IOERR:
@@ -206,10 +206,10 @@ void Database::require_in_place() const {
   std::error_code error;
   if (is_there() || !std::filesystem::exists(file_, error)) return;
   settle();
-  throw Error(fmt::format(
-      "{}: another file has taken the place of the store while this session wrote it; the session ends, and the new "
-      "file is left as it is",
-      file_.string()));
+  throw Error(
+      fmt::format("{}: another file has taken the place of the store while this session wrote it; the session ends, "
+                  "and the new file is left as it is",
+                  file_.string()));
 }
 
 void Database::execute(const std::string& sql) const {
@@ -317,11 +317,10 @@ void check_schema(const Database& database) {
                     place);
   }
   // ergotune creates none of these; they would execute code from an untrusted file.
-  Statement foreign(
-      database,
-      "SELECT name FROM sqlite_master WHERE type IN ('view', 'trigger') OR sql LIKE 'CREATE VIRTUAL%' UNION ALL "
-      "SELECT m.name || '.' || c.name FROM sqlite_master m, pragma_table_xinfo(m.name) c WHERE m.type = 'table' AND "
-      "c.hidden > 0");
+  Statement foreign(database,
+                    "SELECT name FROM sqlite_master WHERE type IN ('view', 'trigger') OR sql LIKE 'CREATE VIRTUAL%' "
+                    "UNION ALL SELECT m.name || '.' || c.name FROM sqlite_master m, pragma_table_xinfo(m.name) c WHERE "
+                    "m.type = 'table' AND c.hidden > 0");
   if (foreign.step())
     throw UserError(
         fmt::format("this store has been changed: \"{}\" is a view, a trigger, or computed, and is not read",

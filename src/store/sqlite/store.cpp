@@ -92,11 +92,10 @@ ObjectiveSpec objective_from(std::string text, const std::string& direction) {
 
 std::string session_query(const std::string& condition) {
   return "SELECT id, problem, device, conditions, identity_hash, provenance, created_at, parameter_names, objective, "
-         "(SELECT count(*) FROM measurements m WHERE m.session = s.id), "
-         "(SELECT count(*) FROM runs r WHERE r.session = s.id), "
-         "(SELECT max(started_at) FROM runs r WHERE r.session = s.id), "
-         "(SELECT objective FROM runs r WHERE r.session = s.id ORDER BY id DESC LIMIT 1), "
-         "(SELECT direction FROM runs r WHERE r.session = s.id ORDER BY id DESC LIMIT 1) FROM sessions s " +
+         "(SELECT count(*) FROM measurements m WHERE m.session = s.id), (SELECT count(*) FROM runs r WHERE r.session = "
+         "s.id), (SELECT max(started_at) FROM runs r WHERE r.session = s.id), (SELECT objective FROM runs r WHERE "
+         "r.session = s.id ORDER BY id DESC LIMIT 1), (SELECT direction FROM runs r WHERE r.session = s.id ORDER BY id "
+         "DESC LIMIT 1) FROM sessions s " +
          condition;
 }
 
@@ -146,17 +145,15 @@ Store Store::open(const std::filesystem::path& file, bool read_only) {
   if (!read_only) state->prepare_writing();
   check_schema(state->database);
   if (!read_only) {
-    state->insert_running.emplace(
-        state->database,
-        "INSERT INTO running (session, configuration, since) VALUES (?, ?, ?) ON CONFLICT (session, configuration) "
-        "DO UPDATE SET since = excluded.since, under_way = 1");
+    state->insert_running.emplace(state->database,
+                                  "INSERT INTO running (session, configuration, since) VALUES (?, ?, ?) ON CONFLICT "
+                                  "(session, configuration) DO UPDATE SET since = excluded.since, under_way = 1");
     state->delete_running.emplace(state->database, "DELETE FROM running WHERE session = ? AND configuration = ?");
     state->insert_measurement.emplace(
         state->database,
-        "INSERT INTO measurements (session, configuration, status, message, quantities, metrics, "
-        "metric_errors, "
-        "warnings, times, compile_seconds, verify_seconds, measure_seconds, tuner_seconds, finished_at, "
-        "kind, run, stage, board) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+        "INSERT INTO measurements (session, configuration, status, message, quantities, metrics, metric_errors, "
+        "warnings, times, compile_seconds, verify_seconds, measure_seconds, tuner_seconds, finished_at, kind, run, "
+        "stage, board) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
   }
   return Store(std::move(state));
 }
@@ -177,13 +174,12 @@ std::int64_t Store::session(const SessionKey& identity, const std::vector<std::s
     state_->commit(transaction);
     return id;
   }
-  Statement(
-      state_->database,
-      "INSERT INTO sessions (identity_hash, problem, device, device_identity, conditions, provenance, created_at, "
-      "parameter_names, objective, environment, document) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-      hash, identity.problem, identity.device, identity.device_identity, identity.conditions,
-      to_string(identity.provenance), wall_seconds(), dump(Json(parameter_names)), objective, environment_json,
-      document)
+  Statement(state_->database,
+            "INSERT INTO sessions (identity_hash, problem, device, device_identity, conditions, provenance, "
+            "created_at, parameter_names, objective, environment, document) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            hash, identity.problem, identity.device, identity.device_identity, identity.conditions,
+            to_string(identity.provenance), wall_seconds(), dump(Json(parameter_names)), objective, environment_json,
+            document)
       .run();
   const std::int64_t id = state_->database.last_row();
   state_->commit(transaction);
@@ -221,10 +217,10 @@ std::vector<SessionInfo> Store::sessions() const {
     }
   }
   if (result.size() > 1)
-    add_differing_constants(Statement(state_->database,
-                                      "SELECT id, json_extract(document, '$.constants') FROM sessions "
-                                      "WHERE json_valid(document)"),
-                            result);
+    add_differing_constants(
+        Statement(state_->database,
+                  "SELECT id, json_extract(document, '$.constants') FROM sessions WHERE json_valid(document)"),
+        result);
   return result;
 }
 
@@ -356,8 +352,8 @@ std::vector<StoredRow> Store::results(std::int64_t session) const { return curre
 
 std::int64_t Store::begin_run(std::int64_t session, const RunInfo& info) {
   Statement(state_->database,
-            "INSERT INTO runs (session, started_at, objective, direction, strategy, plan, seed, phase) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO runs (session, started_at, objective, direction, strategy, plan, seed, phase) VALUES (?, ?, "
+            "?, ?, ?, ?, ?, ?)",
             session, wall_seconds(), info.objective.text, direction_text(info.objective), info.strategy, info.plan,
             std::to_string(info.seed), info.phase)
       .run();
@@ -422,11 +418,10 @@ SessionLock::SessionLock(const std::filesystem::path& store, std::int64_t sessio
     throw UserError(fmt::format("cannot make the lock of a session: {}", trouble.message()), {file.string(), 0, 0});
   if (taken) return;
   const long pid = lock_->holder();
-  throw UserError(
-      fmt::format("session {} is being tuned by {}; wait until it has ended (then this command goes on from "
-                  "its results), or give this run a store of its own with --store",
-                  session, pid > 0 ? fmt::format("process {}", pid) : std::string("another process")),
-      {store.string(), 0, 0});
+  throw UserError(fmt::format("session {} is being tuned by {}; wait until it has ended (then this command goes on "
+                              "from its results), or give this run a store of its own with --store",
+                              session, pid > 0 ? fmt::format("process {}", pid) : std::string("another process")),
+                  {store.string(), 0, 0});
 }
 
 SessionLock::~SessionLock() = default;

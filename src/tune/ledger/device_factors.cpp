@@ -23,7 +23,7 @@ void DeviceFactors::add(const std::string& gpu, ConfigurationIndex configuration
                             measurement.verify_seconds + measurement.measure_seconds, sample.logarithm,
                             sample.relative_error, is_searched});
     if (is_searched || gpu.empty()) return;
-    if (std::find(order_.begin(), order_.end(), gpu) == order_.end()) order_.push_back(gpu);
+    if (std::ranges::find(order_, gpu) == order_.end()) order_.push_back(gpu);
     samples_[configuration][gpu][name].push_back(sample);
   };
   for (const std::string& name : compared()) {

@@ -53,7 +53,7 @@ void split_at_changes(std::vector<Run>& runs) {
       degrees += static_cast<double>(run.readings.size()) - 1;
     }
     const auto widest =
-        std::max_element(runs.begin(), runs.end(), [](const Run& a, const Run& b) { return within(a) < within(b); });
+        std::ranges::max_element(runs, [](const Run& a, const Run& b) { return within(a) < within(b); });
     const double own = within(*widest), own_degrees = static_cast<double>(widest->readings.size()) - 1;
     others -= own;
     degrees -= own_degrees;
@@ -85,8 +85,7 @@ void Drift::add(const Reading& reading) {
 }
 
 bool Drift::knows(ConfigurationIndex configuration) const {
-  return std::any_of(readings_.begin(), readings_.end(),
-                     [&](const Reading& reading) { return reading.configuration == configuration; });
+  return std::ranges::any_of(readings_, [&](const Reading& reading) { return reading.configuration == configuration; });
 }
 
 std::vector<Drift::Reading> Drift::of_most_often() const {
@@ -95,7 +94,7 @@ std::vector<Drift::Reading> Drift::of_most_often() const {
   std::vector<Reading> most;
   for (auto& [configuration, list] : by_configuration)
     if (list.size() > most.size()) most = std::move(list);
-  std::stable_sort(most.begin(), most.end(), [](const Reading& a, const Reading& b) { return a.time < b.time; });
+  std::ranges::stable_sort(most, [](const Reading& a, const Reading& b) { return a.time < b.time; });
   return most;
 }
 
@@ -151,7 +150,7 @@ void Drift::refine() const {
         {before->second->time, weight * here + (1 - weight) * expected.logarithm, prior * error / (prior + error)});
   }
   knots_.insert(knots_.end(), found.begin(), found.end());
-  std::stable_sort(knots_.begin(), knots_.end(), [](const Knot& a, const Knot& b) { return a.time < b.time; });
+  std::ranges::stable_sort(knots_, [](const Knot& a, const Knot& b) { return a.time < b.time; });
 }
 
 void Drift::fit() const {

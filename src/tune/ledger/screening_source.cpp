@@ -10,7 +10,7 @@ std::vector<ConfigurationIndex> ScreeningSource::promising(std::size_t room) con
   for (const ConfigurationIndex index : standing_.order())
     if (standing_.is_guess(index) && standing_.outcome(index).ok && !asked_.contains(index))
       list.emplace_back(standing_.outcome(index).values.front(), index);
-  std::sort(list.begin(), list.end());
+  std::ranges::sort(list);
   std::vector<ConfigurationIndex> best;
   for (int too_slow = 0; const auto& [objective, index] : list) {
     if (best.size() == room || too_slow == kTooSlow) break;

@@ -188,8 +188,8 @@ std::string StrategySource::stop() {
   if (options_.early_stop && strategy_ && strategy_->ends_early() && half_spent() && improvement_unlikely()) {
     const std::size_t usable = standing_.usable(), since = usable - standing_.last_improvement();
     return fmt::format(
-        "nothing better is likely: no improvement above 1 % in the last {} of {} usable configurations; to be "
-        "surer, --no-early-stop goes on",
+        "nothing better is likely: no improvement above 1 % in the last {} of {} usable configurations; to be surer, "
+        "--no-early-stop goes on",
         since, usable);
   }
   return {};

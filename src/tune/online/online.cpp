@@ -115,23 +115,17 @@ class ApplicationIteration {
 };
 
 /// Passes the application's own rounds on to the ledger as the measurement of a configuration.
-class OwnRounds : public Evaluator {
+class OwnRounds : public QueuedEvaluator {
  public:
   explicit OwnRounds(std::string description) : description_(std::move(description)) {}
   std::string description() const override { return description_; }
   Provenance provenance() const override { return Provenance::measured; }
-  void submit(EvaluationRequest request) override { request_ = std::move(request); }
-  std::optional<EvaluationResult> wait(double) override {
-    if (!request_) return std::nullopt;
-    const EvaluationRequest request = *std::exchange(request_, std::nullopt);
-    return EvaluationResult{request.id, request.index, measurement};
-  }
-  std::size_t pending() const override { return request_ ? 1 : 0; }
   Measurement measurement;  ///< of what is submitted next
 
  private:
+  EvaluationResult answer(const EvaluationRequest&) override { return {.measurement = measurement}; }
+
   std::string description_;
-  std::optional<EvaluationRequest> request_;
 };
 
 /// Rounds with a configuration, at least where it is not far slower than the default.

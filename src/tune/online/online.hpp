@@ -39,8 +39,7 @@ struct OnlineIteration {
 /// The rounds run in this process on buffers that the application reads and writes; each runs with a configuration
 /// whose outputs are known to be right: the default at first, later the best so far. Trials run in worker processes on
 /// buffers of their own, so that one that crashes, hangs or computes something else harms no round, unless own_rounds
-/// asks for another way. Where the problem
-/// names a store, what was tried is there the next time.
+/// asks for another way. Where the problem names a store, what was tried is there the next time.
 class Session {
  public:
   /// Opens the target and loads the default configuration, which the iterations begin with. Throws UserError if the

@@ -8,7 +8,7 @@
 #include "base/clock.hpp"
 #include "ergotune/error.hpp"
 #include "evaluate/recorded/simulated.hpp"
-#include "model/execution_kind.hpp"
+#include "measure/execution_parameters.hpp"
 #include "power/sensors/sensor.hpp"
 
 namespace ergotune {
@@ -35,8 +35,8 @@ Problem load_for(const SetupOptions& setup) {
   std::string why;
   for (const std::string& note : prepared.notes) why += "\n  " + note;
   throw UserError(
-      fmt::format("the clocks of {} cannot be set, so there is nothing to fit{}\nTry a recording: ergotune "
-                  "model --from FILE, or a simulated device: --device sim:a100",
+      fmt::format("the clocks of {} cannot be set, so there is nothing to fit{}\nTry a recording: ergotune model "
+                  "--from FILE, or a simulated device: --device sim:a100",
                   prepared.device.name, why));
 }
 
@@ -141,16 +141,16 @@ std::vector<ExecutionParameterSpec> memory_sweep(const DeviceModel& model, Contr
   if (!memory.supported || memory.values.size() < 2 || model.sampling.samples.size() < 3) return {};
   std::vector<double> sampled;
   for (const PowerSample& sample : model.sampling.samples)
-    sampled.push_back(*std::min_element(
-        model.sampling.supported_mhz.begin(), model.sampling.supported_mhz.end(),
-        [&](double a, double b) { return std::abs(a - sample.clock_mhz) < std::abs(b - sample.clock_mhz); }));
+    sampled.push_back(*std::ranges::min_element(model.sampling.supported_mhz, [&](double a, double b) {
+      return std::abs(a - sample.clock_mhz) < std::abs(b - sample.clock_mhz);
+    }));
   const std::vector<double> cores = spaced_clocks(sampled, 3);
   std::vector<double> others;
   for (const double mhz : memory.values) {
     const std::vector<double> taken = control.core_clocks_at(mhz);
-    const auto takes = [&](double core) { return std::find(taken.begin(), taken.end(), core) != taken.end(); };
+    const auto takes = [&](double core) { return std::ranges::find(taken, core) != taken.end(); };
     if (mhz != memory.default_value.value_or(memory.values.back()) && mhz >= 0.5 * memory.values.back() &&
-        std::all_of(cores.begin(), cores.end(), takes))
+        std::ranges::all_of(cores, takes))
       others.push_back(mhz);
   }
   if (others.empty()) return {};

@@ -31,7 +31,7 @@ struct Candidates {
 
   std::string quantity() const { return name.empty() ? "occupancy" : "occupancy." + name; }
   bool known() const {
-    return std::any_of(occupancy.begin(), occupancy.end(), [](const auto& o) { return o && *o > 0; });
+    return std::ranges::any_of(occupancy, [](const auto& o) { return o && *o > 0; });
   }
 };
 
@@ -207,7 +207,7 @@ std::vector<std::size_t> promising(const Candidates& kernel, double bound, bool 
 /// The kept values of a kernel's only parameter, by occupancy and size.
 std::vector<Value> ordered_values(const Candidates& kernel, std::vector<std::size_t> kept, const Parameter& parameter) {
   const auto value = [&](std::size_t i) -> const Value& { return parameter.values[kernel.parts[i][0]]; };
-  std::stable_sort(kept.begin(), kept.end(), [&](std::size_t a, std::size_t b) {
+  std::ranges::stable_sort(kept, [&](std::size_t a, std::size_t b) {
     const double one = kernel.occupancy[a].value_or(0), other = kernel.occupancy[b].value_or(0);
     if (one != other) return one > other;
     return value(a).is_number() && value(b).is_number() && value(b) < value(a);
@@ -247,7 +247,7 @@ SearchSpace reduce_by_occupancy(const Problem& problem, const SearchSpace& space
     Parameter& parameter = parameters[kernels[k].parameters.front()];
     parameter.values = ordered_values(kernels[k], stay, parameter);
     if (parameter.default_value &&
-        std::find(parameter.values.begin(), parameter.values.end(), *parameter.default_value) == parameter.values.end())
+        std::ranges::find(parameter.values, *parameter.default_value) == parameter.values.end())
       parameter.default_value.reset();
   }
   std::vector<Configuration> list;

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "evaluate/evaluator.hpp"
-#include "model/execution_kind.hpp"
+#include "measure/execution_parameters.hpp"
 #include "model/power_model.hpp"
 #include "tune/session/session.hpp"
 #include "tune/session/session_setup.hpp"

@@ -23,8 +23,8 @@ struct ClockPoint {
 class EnergyCurve {
  public:
   EnergyCurve(const PowerModel& model, std::vector<ClockPoint> points) : model_(model), points_(std::move(points)) {
-    std::sort(points_.begin(), points_.end(),
-              [](const ClockPoint& a, const ClockPoint& b) { return a.requested_mhz < b.requested_mhz; });
+    std::ranges::sort(points_,
+                      [](const ClockPoint& a, const ClockPoint& b) { return a.requested_mhz < b.requested_mhz; });
     std::vector<double> x, y;
     for (const ClockPoint& p : points_) {
       x.push_back(1 / p.requested_mhz);
@@ -94,8 +94,7 @@ std::optional<ConfigurationIndex> PlanRun::representative(const PlanStage& stage
       if (kinds_[k] != ParameterKind::code) positions[k] = state_.current[k];
     }
     const auto index = space_.index_of(positions);
-    if (index && std::find(candidates.begin(), candidates.end(), *index) == candidates.end())
-      candidates.push_back(*index);
+    if (index && std::ranges::find(candidates, *index) == candidates.end()) candidates.push_back(*index);
   }
   std::size_t usable_ones = 0;
   evaluate(stage, candidates, [&](ConfigurationIndex, const Measurement& measurement, bool) {
@@ -113,7 +112,7 @@ std::vector<ConfigurationIndex> PlanRun::at_spaced_clocks(std::size_t clock, Con
   std::vector<std::uint32_t> positions(kinds_.size());
   space_.values_at(code, positions);
   for (const double f : spaced_clocks(clocks, options_.model_clocks)) {
-    positions[clock] = static_cast<std::uint32_t>(std::find(clocks.begin(), clocks.end(), f) - clocks.begin());
+    positions[clock] = static_cast<std::uint32_t>(std::ranges::find(clocks, f) - clocks.begin());
     if (const auto index = space_.index_of(positions)) indices.push_back(*index);
   }
   return indices;
@@ -145,8 +144,8 @@ void PlanRun::use_model(std::size_t clock, const std::vector<ConfigurationIndex>
   }
   PowerModel around = *result_.model;
   around.optimal_clock_mhz.value = best;
-  around.low_mhz = *std::min_element(clocks.begin(), clocks.end());
-  around.high_mhz = *std::max_element(clocks.begin(), clocks.end());
+  around.low_mhz = *std::ranges::min_element(clocks);
+  around.high_mhz = *std::ranges::max_element(clocks);
   state_.model_clock = best;
   state_.model_range = suggested_range(around, options_.model_share, clocks);
   result_.model_range = state_.model_range;

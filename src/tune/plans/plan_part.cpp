@@ -13,13 +13,13 @@ constexpr std::uint64_t kEnumerable = 4'000'000;
 
 bool all_numbers(const Parameter& parameter) {
   return !parameter.values.empty() &&
-         std::all_of(parameter.values.begin(), parameter.values.end(), [](const Value& v) { return v.is_number(); });
+         std::ranges::all_of(parameter.values, [](const Value& v) { return v.is_number(); });
 }
 
 std::uint32_t position_of_extreme(const Parameter& parameter, bool largest) {
   const auto compare = [](const Value& a, const Value& b) { return a < b; };
-  const auto it = largest ? std::max_element(parameter.values.begin(), parameter.values.end(), compare)
-                          : std::min_element(parameter.values.begin(), parameter.values.end(), compare);
+  const auto it = largest ? std::ranges::max_element(parameter.values, compare)
+                          : std::ranges::min_element(parameter.values, compare);
   return static_cast<std::uint32_t>(it - parameter.values.begin());
 }
 
@@ -33,7 +33,7 @@ std::uint32_t nearest_position(const Parameter& parameter, double value) {
 
 std::uint32_t default_position(const Parameter& parameter, ParameterKind kind) {
   if (parameter.default_value) {
-    const auto it = std::find(parameter.values.begin(), parameter.values.end(), *parameter.default_value);
+    const auto it = std::ranges::find(parameter.values, *parameter.default_value);
     if (it != parameter.values.end()) return static_cast<std::uint32_t>(it - parameter.values.begin());
   }
   // Without a default, the middle value is the least extreme choice.
@@ -59,7 +59,7 @@ std::uint32_t fixed_position(const Parameter& parameter, ParameterKind kind, con
       return default_position(parameter, kind);
     }
   }
-  const auto it = std::find(parameter.values.begin(), parameter.values.end(), value);
+  const auto it = std::ranges::find(parameter.values, value);
   if (it == parameter.values.end()) {
     throw UserError(
         fmt::format("a plan fixes {} at {}, which is none of its values", parameter.name, value.to_literal()));

@@ -148,8 +148,7 @@ std::optional<std::size_t> PlanRun::core_clock() const {
 }
 
 void PlanRun::note_base_clock(const PlanStage& stage) {
-  const bool wanted = std::any_of(stage.fixed.begin(), stage.fixed.end(),
-                                  [](const auto& fixed) { return fixed.second == Value("base"); });
+  const bool wanted = std::ranges::any_of(stage.fixed, [](const auto& fixed) { return fixed.second == Value("base"); });
   if (wanted && !state_.base_clock && core_clock())
     result_.notes.push_back("the base clock is unknown: the default clock is used instead");
 }
@@ -169,7 +168,7 @@ std::vector<PlanPoint> PlanRun::by_setting(const PlanStage& stage, const std::ve
   const ObjectiveSpec wanted = objective(stage.objective).spec();
   for (auto& [setting, indices] : groups) {
     const auto is_confirmed = [&](ConfigurationIndex index) { return ledger_.find(index)->confirmed_for == wanted; };
-    if (std::any_of(indices.begin(), indices.end(), is_confirmed))
+    if (std::ranges::any_of(indices, is_confirmed))
       std::erase_if(indices, [&](ConfigurationIndex index) { return !is_confirmed(index); });
     auto point = best(indices, objective(stage.objective));
     if (!point) continue;

@@ -102,12 +102,12 @@ std::vector<std::vector<std::uint32_t>> PlanRun::best_code(const PlanStage& stag
   for (const ConfigurationIndex index : seen) {
     if (wanted.value(*find(index))) order.push_back(index);
   }
-  std::sort(order.begin(), order.end(),
-            [&](ConfigurationIndex a, ConfigurationIndex b) { return wanted.better(*find(a), *find(b)); });
+  std::ranges::sort(order,
+                    [&](ConfigurationIndex a, ConfigurationIndex b) { return wanted.better(*find(a), *find(b)); });
   std::vector<std::vector<std::uint32_t>> code;
   for (const ConfigurationIndex index : order) {
     if (code.size() >= kFollowers) break;
-    if (std::find(code.begin(), code.end(), code_of(index)) == code.end()) code.push_back(code_of(index));
+    if (std::ranges::find(code, code_of(index)) == code.end()) code.push_back(code_of(index));
   }
   return code;
 }
@@ -115,9 +115,9 @@ std::vector<std::vector<std::uint32_t>> PlanRun::best_code(const PlanStage& stag
 std::optional<double> PlanRun::next_clock_out(double at, double edge, int direction) const {
   std::vector<double> clocks;
   for (const Value& value : space_.parameters()[*core_clock()].values) clocks.push_back(value.as_real());
-  std::sort(clocks.begin(), clocks.end());
+  std::ranges::sort(clocks);
   // Only if the best clock is the outermost one tried so far.
-  const bool outermost = std::none_of(clocks.begin(), clocks.end(), [&](double f) {
+  const bool outermost = std::ranges::none_of(clocks, [&](double f) {
     return direction < 0 ? f < at - 1e-6 && f >= edge - 1e-6 : f > at + 1e-6 && f <= edge + 1e-6;
   });
   if (!outermost) return std::nullopt;
@@ -145,8 +145,7 @@ void PlanRun::extend_range(const PlanStage& stage, std::vector<ConfigurationInde
       space_.values_at(best.index, positions);
       const auto next = next_clock_out(values[positions[*clock]].as_real(), edge, direction);
       if (!next) break;
-      const auto same =
-          std::find_if(values.begin(), values.end(), [&](const Value& v) { return v.as_real() == *next; });
+      const auto same = std::ranges::find_if(values, [&](const Value& v) { return v.as_real() == *next; });
       std::vector<ConfigurationIndex> tries;
       for (const auto& code : followers) {
         auto moved = positions;

@@ -10,7 +10,7 @@
 #include <set>
 
 #include "ergotune/error.hpp"
-#include "model/execution_kind.hpp"
+#include "measure/execution_parameters.hpp"
 
 namespace ergotune {
 namespace {
@@ -90,7 +90,7 @@ class ClockSource : public Source {
       add(out_, *sample, m);
     }
     for (const std::string& warning : m.warnings) {
-      if (std::find(out_.notes.begin(), out_.notes.end(), warning) == out_.notes.end()) out_.notes.push_back(warning);
+      if (std::ranges::find(out_.notes, warning) == out_.notes.end()) out_.notes.push_back(warning);
     }
     if (options_.progress) options_.progress(*sample, requested_.size(), std::min(wanted(), out_.supported_mhz.size()));
   }
@@ -112,8 +112,7 @@ class ClockSource : public Source {
     std::vector<double> candidates;
     for (const double f : out_.supported_mhz) {
       if (!out_.throttled.empty() && f >= out_.high_mhz) continue;
-      const bool near =
-          std::any_of(requested_.begin(), requested_.end(), [&](double g) { return std::abs(f - g) < spacing; });
+      const bool near = std::ranges::any_of(requested_, [&](double g) { return std::abs(f - g) < spacing; });
       if (!near) candidates.push_back(f);
     }
     return next_clock(fit_power_model(out_.samples), out_.samples, candidates);

@@ -95,7 +95,7 @@ std::vector<ConfigurationIndex> Confirmation::candidates() {
   if (list.empty()) return list;
   std::vector<ConfigurationIndex> all;
   const auto add = [&](ConfigurationIndex index) {
-    if (std::find(all.begin(), all.end(), index) == all.end()) all.push_back(index);
+    if (std::ranges::find(all, index) == all.end()) all.push_back(index);
   };
   add(begun ? leading.front() : list.front());
   const bool beside =
@@ -149,7 +149,7 @@ std::vector<ConfigurationIndex> Confirmation::rivals_of(ConfigurationIndex leade
   if (promising.empty()) return {};
   std::vector<ConfigurationIndex> list;
   for (auto* some : {&promising, &earlier}) {
-    std::stable_sort(some->begin(), some->end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::ranges::stable_sort(*some, [](const auto& a, const auto& b) { return a.first < b.first; });
     for (const auto& [gain, index] : *some)
       if (list.size() < kNoisyCandidates) list.push_back(index);
   }
@@ -182,9 +182,8 @@ Repeats Confirmation::stored_repeats() const {
 /// Of several GPUs the first that is available; empty if there is only one.
 std::string Confirmation::choose_device() const {
   const std::vector<DeviceShare> gpus = ledger_.evaluator().gpus();
-  if (std::any_of(gpus.begin(), gpus.end(), [&](const DeviceShare& b) { return b.gpu == gpu_ && !b.lost; }))
-    return gpu_;
-  const auto first = std::find_if(gpus.begin(), gpus.end(), [](const DeviceShare& b) { return !b.lost; });
+  if (std::ranges::any_of(gpus, [&](const DeviceShare& b) { return b.gpu == gpu_ && !b.lost; })) return gpu_;
+  const auto first = std::ranges::find_if(gpus, [](const DeviceShare& b) { return !b.lost; });
   return first == gpus.end() ? std::string() : first->gpu;
 }
 
@@ -233,8 +232,7 @@ bool Confirmation::confirm(std::vector<ConfigurationIndex> candidates) {
   // Results confirmed on another GPU are not comparable with these: confirm them again.
   for (const ConfigurationIndex index : standing_.order()) {
     const bool elsewhere = is_confirmed(index) && ledger_.find(index)->gpu != gpu_;
-    if (elsewhere && std::find(candidates.begin(), candidates.end(), index) == candidates.end())
-      candidates.push_back(index);
+    if (elsewhere && std::ranges::find(candidates, index) == candidates.end()) candidates.push_back(index);
   }
   const int rounds_now = fit(candidates);
   if (rounds_now == 0) return false;
@@ -293,8 +291,8 @@ void Confirmation::run(bool fresh, Room room) {
     const std::vector<ConfigurationIndex> list = candidates();
     if (list.empty()) break;
     // Those whose intervals reach the best one's are likely to be measured again.
-    const auto near = static_cast<std::size_t>(std::count_if(
-        list.begin(), list.end(), [&](ConfigurationIndex index) { return near_best(index, ranking.front()); }));
+    const auto near = static_cast<std::size_t>(
+        std::ranges::count_if(list, [&](ConfigurationIndex index) { return near_best(index, ranking.front()); }));
     expected_further_ = near > 1 ? near * kConfirmationRounds : 0;
     if (!confirm(list)) break;
   }

@@ -80,8 +80,7 @@ std::shared_ptr<void> wait_for_locks(std::vector<DeviceInfo> devices,
                                      const std::function<void(const std::string&)>& announce,
                                      const std::atomic<bool>* interrupted) {
   if (devices.size() == 1) return wait_for_lock(devices.front(), announce, interrupted);
-  std::sort(devices.begin(), devices.end(),
-            [](const DeviceInfo& a, const DeviceInfo& b) { return lock_of(a) < lock_of(b); });
+  std::ranges::sort(devices, [](const DeviceInfo& a, const DeviceInfo& b) { return lock_of(a) < lock_of(b); });
   auto turns = std::make_shared<std::vector<std::shared_ptr<void>>>();
   for (const DeviceInfo& device : devices) {
     turns->push_back(wait_for_lock(device, announce, interrupted));

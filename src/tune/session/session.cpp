@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <limits>
 #include <utility>
 
+#include "base/text.hpp"
 #include "ergotune/error.hpp"
-#include "model/execution_kind.hpp"
+#include "measure/execution_parameters.hpp"
 #include "tune/ledger/fair_source.hpp"
 #include "tune/ledger/leaderboard.hpp"
 #include "tune/ledger/screening_source.hpp"
@@ -183,9 +185,8 @@ std::size_t Search::repeats_left(const RepeatCost& so_far) const {
 
 bool Search::can_screen() const {
   const std::vector<Parameter>& parameters = space_.parameters();
-  const bool at_one_setting = std::all_of(parameters.begin(), parameters.end(), [](const Parameter& parameter) {
-    return execution_kind(parameter) == ParameterKind::code;
-  });
+  const bool at_one_setting = std::ranges::all_of(
+      parameters, [](const Parameter& parameter) { return execution_kind(parameter) == ParameterKind::code; });
   const Evaluator& evaluator = ledger_.evaluator();
   return at_one_setting && &space_ == &ledger_.space() && options_.strategy == "auto" &&
          evaluator.provenance() == Provenance::measured && evaluator.gpus().size() < 2 &&
@@ -293,6 +294,48 @@ SessionResult run_session(const SearchSpace& space, Objective& objective, Evalua
   SessionResult result = run_session(ledger, space, objective, options);
   ledger.end_run(result.stopped_because);
   return result;
+}
+
+namespace {
+
+[[noreturn]] void refuse(std::string_view part) {
+  throw UserError(
+      fmt::format("the budget \"{}\" is none: write evaluations (25), time (90s, 10min, 2h) or energy (500J, 2kJ), "
+                  "several with commas",
+                  part));
+}
+
+void add_part(Budget& budget, std::string_view part) {
+  double number = 0;
+  const char* const end = part.data() + part.size();
+  const auto [rest, error] = std::from_chars(part.data(), end, number);
+  if (error != std::errc() || !(number > 0) || !std::isfinite(number)) refuse(part);
+  const std::string_view unit = trimmed({rest, static_cast<std::size_t>(end - rest)});
+  if (unit.empty() || unit == "evaluations") {
+    if (number != std::floor(number) || number > 1e15) refuse(part);
+    budget.evaluations = static_cast<std::uint64_t>(number);
+  } else if (unit == "s" || unit == "sec") {
+    budget.seconds = number;
+  } else if (unit == "min" || unit == "m") {
+    budget.seconds = number * 60;
+  } else if (unit == "h") {
+    budget.seconds = number * 3600;
+  } else if (unit == "J") {
+    budget.joules = number;
+  } else if (unit == "kJ") {
+    budget.joules = number * 1e3;
+  } else {
+    refuse(part);
+  }
+}
+
+}  // namespace
+
+Budget Budget::parse(const std::string& text) {
+  if (text.empty()) refuse(text);
+  Budget budget;
+  for (const std::string& part : split(text)) add_part(budget, trimmed(part));
+  return budget;
 }
 
 }  // namespace ergotune

@@ -14,7 +14,9 @@
 #include "base/text.hpp"
 #include "ergotune/error.hpp"
 #include "ergotune/problem_file.hpp"
+#include "measure/metrics.hpp"
 #include "problem/document/problem_document.hpp"
+#include "search/models/prior.hpp"
 #include "store/sqlite/stored_session.hpp"
 #include "tune/ledger/live_session.hpp"
 #include "tune/session/device_lock.hpp"
@@ -103,7 +105,7 @@ std::string note_of_other_results(const PreparedSession& prepared, const std::ve
     std::vector<std::string_view> parts;
     const std::vector<std::string> own = split(one);
     for (const std::string& part : own)
-      if (std::find(others.begin(), others.end(), part) == others.end()) parts.push_back(trimmed(part));
+      if (std::ranges::find(others, part) == others.end()) parts.push_back(trimmed(part));
     return fmt::format("{}", fmt::join(parts, ", "));
   };
   const std::string theirs = only_in(last->conditions, key.conditions),
@@ -135,11 +137,11 @@ void open_store(PreparedSession& prepared, const SetupOptions& options, double b
   prepared.store_session =
       prepared.store->session(identity, names, prepared.objective->name(), environment(prepared, compiler),
                               serialise(without_arrays(prepared.problem)));
-  const bool resumed = std::any_of(before.begin(), before.end(),
-                                   [&](const SessionInfo& info) { return info.id == prepared.store_session; });
+  const bool resumed =
+      std::ranges::any_of(before, [&](const SessionInfo& info) { return info.id == prepared.store_session; });
   if (resumed || !options.resume) return;
-  if (std::string note = note_of_other_results(
-          prepared, before, identity, std::count(options.run.prior.begin(), options.run.prior.end(), "auto") > 0);
+  if (std::string note =
+          note_of_other_results(prepared, before, identity, std::ranges::count(options.run.prior, "auto") > 0);
       !note.empty())
     prepared.notes.push_back(std::move(note));
 }
@@ -169,7 +171,7 @@ SessionOptions SessionOptions::from(const RunConfig& settings) {
   // Reported before anything is compiled.
   std::vector<std::string> names;
   for (const StrategyDescription& description : strategies()) names.push_back(description.name);
-  if (std::find(names.begin(), names.end(), settings.strategy) == names.end())
+  if (std::ranges::find(names, settings.strategy) == names.end())
     throw UserError(fmt::format("no strategy \"{}\"{}", settings.strategy, suggestion(settings.strategy, names)));
   SessionOptions options;
   options.strategy = settings.strategy;
@@ -266,6 +268,72 @@ SessionResult run_session(PreparedSession& prepared, Ledger& ledger, const Sessi
   result.waited = std::exchange(prepared.waited, 0);
   ledger.end_run(result.stopped_because);
   return result;
+}
+
+// Finds earlier results of the same problem as a prior for a search.
+namespace {
+
+/// Sessions of one store that count at most: the latest.
+constexpr std::size_t kSessions = 8;
+
+PriorResults results_of(const PreparedSession& prepared, const Recording& recording) {
+  const auto complete = [&](Measurement& measurement, const Configuration& configuration) {
+    if (usable(measurement.status))
+      evaluate_metrics(measurement, prepared.problem.metrics, prepared.space->parameters(), configuration,
+                       prepared.constants);
+  };
+  PriorResults prior = prior_results(recording, *prepared.space, *prepared.objective, complete);
+  if (usable_outcomes(prior) > 0 || prepared.objective->kind() == Objective::Kind::pareto) return prior;
+  // Less time is mostly less energy: with a constant power, what lacks energy still shows where to begin.
+  const auto at_one_watt = [&](Measurement& measurement, const Configuration& configuration) {
+    if (measurement.value("time")) measurement.quantities.emplace("energy", measurement.quantities.at("time"));
+    complete(measurement, configuration);
+  };
+  PriorResults by_time = prior_results(recording, *prepared.space, *prepared.objective, at_one_watt);
+  by_time.name += ", by time";
+  return usable_outcomes(by_time) > 0 ? by_time : prior;
+}
+
+/// The sessions of this problem in a store, the latest first, without the one that is being worked on.
+std::vector<std::int64_t> sessions_of(const PreparedSession& prepared, const std::filesystem::path& file) {
+  const bool own = prepared.store && std::filesystem::equivalent(file, prepared.store->file());
+  std::vector<SessionInfo> sessions = Store::open(file, true).sessions();
+  std::ranges::sort(sessions, [](auto& a, auto& b) { return a.worked_at > b.worked_at; });
+  std::vector<std::int64_t> found;
+  for (const SessionInfo& session : sessions)
+    if (!(own && session.id == prepared.store_session) && session.problem == prepared.original.name && session.rows > 0)
+      found.push_back(session.id);
+  return found;
+}
+
+}  // namespace
+
+std::vector<PriorResults> find_priors(const PreparedSession& prepared, const std::vector<std::string>& names) {
+  std::vector<PriorResults> priors;
+  for (const std::string& name : names) {
+    const bool any = name == "auto";
+    if (any && !prepared.store) continue;
+    const std::filesystem::path file = any ? prepared.store->file() : std::filesystem::path(name);
+    if (!std::filesystem::exists(file))
+      throw UserError(fmt::format("--prior {}: no such file (a recording, a store, or auto)", name));
+    const bool stored = is_store(file);
+    const std::size_t before = priors.size();
+    PriorResults last;
+    for (const std::int64_t session : stored ? sessions_of(prepared, file) : std::vector<std::int64_t>{0}) {
+      if (priors.size() - before == kSessions) break;
+      Recording recording = load_recording(file, session);
+      if (stored) recording.file = fmt::format("session {}", session);  // its name in messages
+      last = results_of(prepared, recording);
+      if (usable_outcomes(last) > 0) priors.push_back(last);
+    }
+    if (any || priors.size() > before) continue;
+    if (stored)
+      throw UserError(fmt::format("--prior {}: no session of {} in this store has {} for configurations of this space",
+                                  name, prepared.original.name, prepared.objective->title()));
+    throw UserError(fmt::format("--prior {}: of its results {} are of this space, {} of them with a {}", name,
+                                last.outcomes.size(), usable_outcomes(last), prepared.objective->title()));
+  }
+  return priors;
 }
 
 }  // namespace ergotune

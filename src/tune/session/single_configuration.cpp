@@ -22,7 +22,7 @@ Configuration configuration_of(const std::map<std::string, Value>& values, const
     configuration.push_back(given != values.end() ? given->second : *parameter.default_or_first());
   }
   for (const auto& [name, value] : values)
-    if (std::find(names.begin(), names.end(), name) == names.end())
+    if (std::ranges::find(names, name) == names.end())
       throw UserError(fmt::format("there is no parameter \"{}\"{}", name, suggestion(name, names)));
   return configuration;
 }
@@ -46,7 +46,7 @@ std::string why_not(const PreparedSession& prepared, const Configuration& config
   const auto& parameters = prepared.space->parameters();
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     const auto& values = parameters[i].values;
-    if (values.empty() || std::find(values.begin(), values.end(), configuration[i]) != values.end()) continue;
+    if (values.empty() || std::ranges::find(values, configuration[i]) != values.end()) continue;
     std::string known;
     for (std::size_t v = 0; v < std::min<std::size_t>(values.size(), 20); ++v)
       known += fmt::format("{}{}", v ? ", " : "", values[v].to_literal());

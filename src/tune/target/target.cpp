@@ -7,15 +7,19 @@
 
 #include "base/text.hpp"
 #include "ergotune/error.hpp"
+#include "ergotune/problem_file.hpp"
 #include "evaluate/recorded/replay.hpp"
 #include "evaluate/recorded/simulated.hpp"
 #include "kernel/round.hpp"
+#include "measure/code_restrictions.hpp"
 #include "measure/execution_parameters.hpp"
+#include "measure/metrics.hpp"
 #include "measure/observers/observer_registry.hpp"
 #include "problem/program.hpp"
 #include "problem/tables/quantity.hpp"
 #include "search/objective_text.hpp"
 #include "store/formats/recording.hpp"
+#include "store/formats/recording_builder.hpp"
 #include "tune/plans/occupancy_reduction.hpp"
 #include "tune/target/target_clocks.hpp"
 #include "tune/target/target_parts.hpp"
@@ -55,7 +59,7 @@ void refuse_empty_metrics(const Problem& problem, const std::vector<std::string>
   if (!problem.execution_parameters.empty())
     known.insert(known.end(), {"core_clock_mhz", "memory_clock_mhz", "power_limit_w"});
   const auto knows = [](const std::vector<std::string>& list, const std::string& name) {
-    return std::find(list.begin(), list.end(), name) != list.end();
+    return std::ranges::find(list, name) != list.end();
   };
   const auto refuse = [&](const Metric& metric, const std::string& name) {
     // the device's properties are known once it is open
@@ -67,8 +71,7 @@ void refuse_empty_metrics(const Problem& problem, const std::vector<std::string>
   std::vector<std::string> needed = names_in(problem.objective);
   for (std::size_t i = 0; i < needed.size(); ++i) {
     const std::string wanted = needed[i];
-    const auto metric =
-        std::find_if(problem.metrics.begin(), problem.metrics.end(), [&](const Metric& m) { return m.name == wanted; });
+    const auto metric = std::ranges::find_if(problem.metrics, [&](const Metric& m) { return m.name == wanted; });
     if (metric == problem.metrics.end()) continue;
     for (const std::string& name : metric->expression.names()) {
       if (!knows(needed, name)) needed.push_back(name);
@@ -120,7 +123,7 @@ void validate_objective_quantities(const SetupOptions& options, const Problem& p
   refuse_empty_metrics(problem, said, observed, recording);
   const Objective objective = objective_of(problem, options.further_metrics);
   for (const std::string& name : objective.quantities()) {
-    if (std::find(said.begin(), said.end(), name) != said.end()) continue;
+    if (std::ranges::find(said, name) != said.end()) continue;
     const std::string what = fmt::format("objective \"{}\": unknown quantity \"{}\"", problem.objective.text, name);
     if (const std::string observer = recording ? "" : observer_of(name); !observer.empty()) {
       const bool named = observer == "counters";
@@ -146,7 +149,7 @@ void validate_objective_quantities(const SetupOptions& options, const Problem& p
 /// Throws UserError where a metric uses a property that the opened device does not have.
 void refuse_unknown_properties(const Problem& problem, const Constants& constants) {
   const auto of_device = [](const auto& entry) { return entry.first.starts_with("device."); };
-  if (std::none_of(constants.begin(), constants.end(), of_device)) return;  // the device is unknown, as in a recording
+  if (std::ranges::none_of(constants, of_device)) return;  // the device is unknown, as in a recording
   std::vector<std::string> known;
   for (const auto& [name, value] : constants) known.push_back(name);
   for (const Metric& metric : problem.metrics)
@@ -198,8 +201,7 @@ void open_replay(Target& target, const std::string& file, const SetupOptions& op
   for (const Parameter& recorded : recording->parameters) {
     if (recorded.kind == ParameterKind::code) continue;
     const auto& known = target.problem.parameters;
-    const bool there =
-        std::any_of(known.begin(), known.end(), [&](const Parameter& p) { return p.name == recorded.name; });
+    const bool there = std::ranges::any_of(known, [&](const Parameter& p) { return p.name == recorded.name; });
     if (!there) target.problem.parameters.push_back(recorded);
   }
   target.problem.execution_parameters.clear();
@@ -332,13 +334,58 @@ std::vector<std::string> devices_by_kind(const RunConfig& run, const Problem& pr
   // simulations and recordings of the same name are of the same kind
   for (const std::string& part : split(devices)) {
     const auto same = [&](const std::string& kind) { return kind == part || kind.starts_with(part + ","); };
-    const auto known = std::find_if(kinds.begin(), kinds.end(), same);
+    const auto known = std::ranges::find_if(kinds, same);
     if (known == kinds.end())
       kinds.push_back(part);
     else
       *known += "," + part;
   }
   return kinds;
+}
+
+// A whole space on a simulated device, as a recording: what analyses read without a store in between.
+Recording record_simulated(const Problem& requested, const std::string& device) {
+  if (!device.starts_with("sim:"))
+    throw UserError(
+        fmt::format("--device {}: only simulated devices (sim:NAME) are analysed without a recording; measure with "
+                    "ergotune tune --strategy brute_force, and analyse its store",
+                    device));
+  SetupOptions options;
+  options.run.device = device;
+  options.energy = true;
+  const Target target = open_target(requested, options);
+  const Problem& problem = target.problem;
+  const SearchSpace& space = *target.space;
+  Recording recording;
+  recording.name = problem.name;
+  recording.device = target.device.name;
+  recording.file = requested.file;
+  recording.provenance = Provenance::simulated;
+  recording.parameters = space.parameters();
+  recording.restrictions = problem.restrictions;
+  recording.restrictions_known = true;
+  recording.objective = problem.objective;
+  recording.metrics = problem.metrics;
+  RecordingBuilder rows(space.dimensions());
+  std::vector<std::uint32_t> positions(space.dimensions());
+  for (ConfigurationIndex index = 0; index < space.size(); ++index) {
+    EvaluationRequest request;
+    request.index = index;
+    request.configuration = space.configuration(index);
+    target.evaluator->submit(request);
+    Measurement m = target.evaluator->wait(0)->measurement;
+    if (m.ok() &&
+        broken_code_restriction(problem, space.parameters(), request.configuration, target.constants, m.quantities)) {
+      m.status = Status::unsupported;
+    } else if (m.ok()) {
+      evaluate_metrics(m, problem.metrics, space.parameters(), request.configuration, target.constants);
+    }
+    rows.set(m);
+    space.values_at(index, positions);
+    rows.finish_row(positions.data(), m.status, {m.compile_seconds, m.verify_seconds, m.measure_seconds, 0, true});
+  }
+  rows.finish(recording);
+  return recording;
 }
 
 }  // namespace ergotune

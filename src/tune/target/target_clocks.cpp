@@ -24,7 +24,7 @@ std::optional<double> from_profile(const std::string& name) {
 
 bool is_requested(const Target& target, const SetupOptions& options) {
   const auto& specs = target.problem.execution_parameters;
-  return options.needs_model || std::any_of(specs.begin(), specs.end(), [](const ExecutionParameterSpec& spec) {
+  return options.needs_model || std::ranges::any_of(specs, [](const ExecutionParameterSpec& spec) {
            return spec.kind == ParameterKind::core_clock_mhz && spec.choice == ExecutionParameterSpec::Choice::model;
          });
 }
@@ -45,8 +45,7 @@ bool convert_clock_parameters(Problem& problem) {
   bool any = false;
   for (Parameter& parameter : problem.parameters) {
     const auto kind = kinds.find(parameter.name);
-    const bool numbers = std::all_of(parameter.values.begin(), parameter.values.end(),
-                                     [](const Value& value) { return value.is_number(); });
+    const bool numbers = std::ranges::all_of(parameter.values, [](const Value& value) { return value.is_number(); });
     if (kind == kinds.end() || !numbers || parameter.values.empty()) continue;
     parameter.kind = kind->second;
     any = true;
@@ -96,8 +95,8 @@ void model_of_recording(Target& target, const SetupOptions& options, const Recor
 }
 
 void set_energy_option(Problem& problem, const LiveOptions& live, const std::string& option, double value) {
-  const auto requested = std::find_if(problem.observers.begin(), problem.observers.end(),
-                                      [](const ObserverSpec& spec) { return spec.name == "energy"; });
+  const auto requested =
+      std::ranges::find_if(problem.observers, [](const ObserverSpec& spec) { return spec.name == "energy"; });
   if (requested != problem.observers.end()) {
     requested->options.try_emplace(option, std::vector<Value>{value});
     return;

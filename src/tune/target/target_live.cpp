@@ -28,9 +28,8 @@ namespace {
 /// Whether the objective uses quantities that only a sensor or the GPU's monitor provides.
 bool needs_sensor(const Objective& objective) {
   const auto list = quantities();
-  return std::any_of(list.begin(), list.end(), [&](const QuantityInfo& info) {
-    return info.needs_sensor() && objective.needs(std::string(info.name));
-  });
+  return std::ranges::any_of(
+      list, [&](const QuantityInfo& info) { return info.needs_sensor() && objective.needs(std::string(info.name)); });
 }
 
 /// The measurement settings of a session: all settings in use that affect results, and the observers whose quantities
@@ -76,15 +75,14 @@ void check_several(const SetupOptions& options, const Problem& problem) {
   if (devices.size() < 2 || options.run.sensors.empty()) return;
   for (const SensorInfo& sensor : list_sensors()) {
     const auto& named = options.run.sensors;
-    if (std::find(named.begin(), named.end(), sensor.id) == named.end()) continue;
+    if (std::ranges::find(named, sensor.id) == named.end()) continue;
     if (sensor.scope == SensorScope::gpu || sensor.scope == SensorScope::chip)
       throw UserError(fmt::format(
           "the sensor {} belongs to one of several devices; without --sensor each is measured by its own", sensor.id));
     if (!options.run.quiet_node)
-      throw UserError(
-          fmt::format("the sensor {} sees all devices of this machine at once; --quiet-node measures with the others "
-                      "idle",
-                      sensor.id));
+      throw UserError(fmt::format(
+          "the sensor {} sees all devices of this machine at once; --quiet-node measures with the others idle",
+          sensor.id));
   }
 }
 
@@ -173,10 +171,9 @@ void warn_if_outputs_unverified(Target& target, const SetupOptions& options) {
 bool names_quantity(const Problem& problem, const SetupOptions& options, const std::string& name) {
   const auto by = [&](const Metric& metric) {
     const auto names = metric.expression.names();
-    return std::find(names.begin(), names.end(), name) != names.end();
+    return std::ranges::find(names, name) != names.end();
   };
-  return objective_of(problem, options.further_metrics).needs(name) ||
-         std::any_of(problem.metrics.begin(), problem.metrics.end(), by);
+  return objective_of(problem, options.further_metrics).needs(name) || std::ranges::any_of(problem.metrics, by);
 }
 
 }  // namespace
@@ -185,10 +182,9 @@ std::unique_ptr<Control> find_control(Target& target, const DeviceInfo& device, 
                                       bool named) {
   if (target.problem.execution_parameters.empty() && !named) {
     if (options.run.controls.empty()) return nullptr;
-    throw UserError(
-        fmt::format("the control \"{}\" has nothing to set: the problem has no [execution] parameters such as "
-                    "core_clock_mhz = 5",
-                    options.run.controls.front()));
+    throw UserError(fmt::format(
+        "the control \"{}\" has nothing to set: the problem has no [execution] parameters such as core_clock_mhz = 5",
+        options.run.controls.front()));
   }
   std::string why_not;
   std::unique_ptr<Control> control;

@@ -1,6 +1,5 @@
-// Sysfs trees of devices whose clocks can be set: built in a temporary folder, so their state outlives every
-// process that a test kills. They are plain files: unlike a kernel they take every write, so tests also see
-// wrong ones.
+// Sysfs trees of devices whose clocks can be set: built in a temporary folder, so their state outlives every process
+// that a test kills. They are plain files: unlike a kernel they take every write, so tests also see wrong ones.
 #pragma once
 
 #include <filesystem>
@@ -50,8 +49,7 @@ inline void add_tegra(const Tree& tree) {
   const std::string gpu = kTegraGpu;
   tree.put(gpu + "/device/of_node/name", std::string("ga10b"));
   tree.put(gpu + "/available_frequencies",
-           "306000000 408000000 510000000 612000000 714000000 816000000 918000000 1020000000 1122000000 "
-           "1224000000 "
+           "306000000 408000000 510000000 612000000 714000000 816000000 918000000 1020000000 1122000000 1224000000 "
            "1300500000");
   tree.put(gpu + "/min_freq", "306000000");
   tree.put(gpu + "/max_freq", "1300500000");
@@ -116,8 +114,7 @@ inline void add_instinct(const Tree& tree) {
   tree.put(card + "/hwmon/hwmon4/power1_cap_min", "0");
   tree.put(card + "/hwmon/hwmon4/power1_cap_max", "560000000");
 }
-/// What of a card's files stands for its state: which levels are allowed is "all" for a listing as for all
-/// numbers.
+/// What of a card's files stands for its state: which levels are allowed is "all" for a listing as for all numbers.
 inline std::map<std::string, std::string> amdgpu_state(const Tree& tree) {
   auto files = tree.contents();
   for (auto& [path, text] : files) {

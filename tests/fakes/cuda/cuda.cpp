@@ -6,12 +6,11 @@
 //   address, sticky, seen at the next wait endless                  launch timeout            big_shared      fails
 //   above 48 KiB unless the attribute is set add_struct({int* x; int n})   the same
 //   add_far(int** x, int n)  adds where the address in x points
-// code that NVRTC made has whichever of them is requested.
-// Any function fails that fake_cuda_fail names, or FAKE_CUDA_FAIL="function=code", from its n-th call on with
-// "function=code@n". FAKE_CUDA_LOG is a file for the name, the blocks and the threads of each launch that runs.
-// FAKE_CUDA_SHARED is the static shared memory of a kernel, 512 bytes otherwise. tests/fakes/hip is this driver under
-// HIP's names, with kernels that run on the host. FAKE_CUDA_NO_DEVICE, FAKE_CUDA_NO_GRAPHS and FAKE_CUDA_NO_PARTS
-// (green contexts) in the environment take those away.
+// code that NVRTC made has whichever of them is requested. Any function fails that fake_cuda_fail names, or
+// FAKE_CUDA_FAIL="function=code", from its n-th call on with "function=code@n". FAKE_CUDA_LOG is a file for the name,
+// the blocks and the threads of each launch that runs. FAKE_CUDA_SHARED is the static shared memory of a kernel, 512
+// bytes otherwise. tests/fakes/hip is this driver under HIP's names, with kernels that run on the host.
+// FAKE_CUDA_NO_DEVICE, FAKE_CUDA_NO_GRAPHS and FAKE_CUDA_NO_PARTS (green contexts) in the environment take those away.
 #include <dlfcn.h>
 
 #include <algorithm>

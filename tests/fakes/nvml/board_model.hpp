@@ -95,8 +95,7 @@ inline double background(const Gpu& b, double time) {
   return b.background_until > 0 && time > b.background_until ? 0.0 : b.background_activity;
 }
 
-/// Works off the queue over [time, time + dt]; returns the mean activity, background where the queue is
-/// empty.
+/// Works off the queue over [time, time + dt]; returns the mean activity, background where the queue is empty.
 inline double work(Gpu& b, double dt) {
   double left = dt, activity = 0, busy = 0;
   double now = b.time;
@@ -227,8 +226,7 @@ inline void advance(const State& state, Gpu& b, double now) {
     b.filtered_power += (b.power - b.filtered_power) * (1 - std::exp(-dt / 0.02));
     const double tau = b.instant.exponential ? b.instant.tau : b.usage.tau;
     if (tau > 0) b.exponential_state += (b.power - b.exponential_state) * (1 - std::exp(-dt / tau));
-    // A counter that misses the start of a load stands still until it has missed that much; it never goes
-    // back.
+    // A counter that misses the start of a load stands still until it has missed that much; it never goes back.
     const double missed = std::min(b.counter_loss_ahead, b.power * dt);
     b.counter_loss_ahead -= missed;
     b.counter_loss += missed;

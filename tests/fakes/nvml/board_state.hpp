@@ -1,6 +1,5 @@
-// The state of the fake GPUs: one plain struct in a file that every process maps. It outlives its clients,
-// so a test sees what a killed program left set, and knows the true energy that the fake sensors only
-// approximate.
+// The state of the fake GPUs: one plain struct in a file that every process maps. It outlives its clients, so a test
+// sees what a killed program left set, and knows the true energy that the fake sensors only approximate.
 #pragma once
 
 #include <pthread.h>

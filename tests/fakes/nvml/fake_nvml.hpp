@@ -1,5 +1,4 @@
-// What tests use: a state file of one's own, the environment that points clients at it, loads, faults, and
-// the truth.
+// What tests use: a state file of one's own, the environment that points clients at it, loads, faults, and the truth.
 #pragma once
 
 #include <filesystem>

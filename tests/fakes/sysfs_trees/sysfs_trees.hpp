@@ -13,8 +13,6 @@
 #include <string>
 #include <thread>
 
-#include "base/clock.hpp"
-
 namespace ergotune::test {
 
 /// P(t) = base + amplitude * sin(2 pi t / period), and its integral.
@@ -172,8 +170,7 @@ struct RaplTree : SysfsTree {
   }
 };
 
-/// Cray EX: the files of one scan are written one after the other, freshness last, as the node controller
-/// does.
+/// Cray EX: the files of one scan are written one after the other, freshness last, as the node controller does.
 struct CrayTree : SysfsTree {
   explicit CrayTree(int accelerators, bool with_times) : accelerators_(accelerators), with_times_(with_times) {
     put("/sys/cray/pm_counters/version", "2");

@@ -99,8 +99,7 @@ class AddressSearch {
     constexpr std::size_t kMostLookups = 10'000;
     for (std::size_t at = from; at + sizeof(Address) <= contents.size(); at += sizeof(Address)) {
       const Address word = address_in(contents, at);
-      if (std::none_of(known.begin(), known.end(),
-                       [&](const auto& one) { return (word ^ begin_of(one)) >> kWindow == 0; }))
+      if (std::ranges::none_of(known, [&](const auto& one) { return (word ^ begin_of(one)) >> kWindow == 0; }))
         continue;
       if (++lookups_ > kMostLookups) return false;
       if (const auto allocation = allocation_of(word)) visit(at, word, *allocation);

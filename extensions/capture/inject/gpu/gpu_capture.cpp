@@ -139,8 +139,7 @@ void GpuCapture::follow_addresses() {
       const Address address = address_in(structure.bytes, at);
       const auto allocation = allocation_of(address);
       if (!allocation) continue;
-      auto region =
-          std::find_if(regions_.begin(), regions_.end(), [&](const Region& one) { return one.address == address; });
+      auto region = std::ranges::find_if(regions_, [&](const Region& one) { return one.address == address; });
       const std::size_t buffer = region == regions_.end() ? add_region(address, *allocation) : region->argument;
       launch_.arguments[i].addresses[at] = {buffer, 0};
     }
@@ -165,7 +164,7 @@ void GpuCapture::follow_memory() {
   for (std::size_t r = 0; r < regions_.size(); ++r) {  // it grows
     const auto note = [&](std::size_t at, Address word, const Allocation& allocation) {
       const auto holds = [&](const Region& one) { return word - one.address < one.bytes; };
-      if (std::none_of(regions_.begin(), regions_.end(), holds)) {
+      if (std::ranges::none_of(regions_, holds)) {
         add_region(word, allocation);
         if (part_regions() > Session::get().wishes().most_bytes) {
           regions_.pop_back();
@@ -173,7 +172,7 @@ void GpuCapture::follow_memory() {
           return;
         }
       }
-      const Region& region = *std::find_if(regions_.begin(), regions_.end(), holds);
+      const Region& region = *std::ranges::find_if(regions_, holds);
       launch_.arguments[regions_[r].argument].addresses[at] = {region.argument, word - region.address};
     };
     (void)search.visit(

@@ -9,10 +9,11 @@
 
 namespace ergotune::test {
 
-inline Parameter listed(std::string name, std::vector<Value> values) {
+inline Parameter listed(std::string name, std::vector<Value> values, ParameterKind kind = ParameterKind::code) {
   Parameter parameter;
   parameter.name = std::move(name);
   parameter.values = std::move(values);
+  parameter.kind = kind;
   return parameter;
 }
 
