@@ -156,7 +156,7 @@ void add_analyse_command(Verb app) {
       "Examples:\n"
       "  ergotune analyse ergotune.db --figure tradeoff.svg\n"
       "  ergotune analyse recorded.json --json\n"
-      "  ergotune analyse examples/clocks/simulated_gemm.toml --device sim:a100");
+      "  ergotune analyse gemm.toml --device sim:a100");
   verb.callback([arguments] { analyse(*arguments); });
 }
 
