@@ -94,10 +94,16 @@ void check_arguments(const std::string& kernel, const std::vector<KernelParamete
     const auto bytes = static_cast<std::int64_t>(buffer               ? sizeof(void*)
                                                  : argument.bytes > 0 ? argument.bytes
                                                                       : size_of(argument.type));
+    const std::string name = argument.name.empty() ? "" : fmt::format(" (\"{}\")", argument.name);
+    if (taken[i].constant && argument.access == Access::write)
+      throw Mismatch(
+          fmt::format("argument {} of the kernel {}{} is a pointer to const, and the problem declares that it "
+                      "is written: are the arguments in the kernel's order?",
+                      i + 1, kernel, name),
+          i + 1);
     if (fits(taken[i], argument, bytes)) continue;
     throw Mismatch(
-        fmt::format("argument {} of the kernel {}{} is {}, and the problem gives it {}", i + 1, kernel,
-                    argument.name.empty() ? "" : fmt::format(" (\"{}\")", argument.name),
+        fmt::format("argument {} of the kernel {}{} is {}, and the problem gives it {}", i + 1, kernel, name,
                     as_text(taken[i].pointer.value_or(false), taken[i].type, taken[i].bytes),
                     as_text(buffer, argument.bytes > 0 ? argument.type_name : to_string(argument.type), bytes)),
         i + 1);

@@ -671,6 +671,11 @@ TEST_F(Draft, CountsWhatAnIndexAddsToAPosition) {
               ElementsAre("2 * PLANE", "PLANE", "PLANE"));
   // an index that the source does not bound is asked, whatever the others are
   EXPECT_THAT(draft("mix.cu", head + "in[i] + in[at[i]];\n}\n").questions, Contains(HasSubstr("in: ")));
+  EXPECT_THAT(counts(problem("clamp.cu",
+                             "__global__ void blur(const float* in, float* out, int w, int h) {\n"
+                             "  int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y;\n"
+                             "  if (x < w) out[y * w + x] = in[min(max(y - 1, 0), h - 1) * w + x];\n}\n")),
+              ElementsAre("H_SIZE * W_SIZE", "H_SIZE * W_SIZE"));
   EXPECT_THAT(counts(problem("count.cu",
                              "__global__ void count(int* bins, int n) {\n"
                              "  for (int b = threadIdx.x; b < 256; b += blockDim.x) bins[b] = n;\n}\n")),

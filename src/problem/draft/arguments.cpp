@@ -65,6 +65,8 @@ class ExtentReader {
     guessed_ = guessed_ || geometry_.guessed.contains(dimension);
     return geometry_.reach[d];
   }
+  /// Of "min(max(x, 0), width - 1)".
+  std::string clamped(const std::string& call, int depth);
   /// Of "4 * plane + i".
   std::string with_offset(const std::vector<std::string>& terms, int depth);
 
@@ -73,6 +75,21 @@ class ExtentReader {
   const Geometry& geometry_;
   bool guessed_ = false;
 };
+
+std::string ExtentReader::clamped(const std::string& call, int depth) {
+  const std::size_t open = call.find('(');
+  std::string function = call.substr(0, open);
+  if (function.starts_with("std::")) function.erase(0, 5);
+  if (open == std::string::npos || (function != "min" && function != "max" && function != "clamp")) return {};
+  const std::vector<std::string> bounds = list_at(call, open, ')');
+  for (const std::string& bound : bounds)
+    if (const auto parts = parts_of(bound, "-"); parts.size() == 2 && parts[1] == "1" && function != "max")
+      if (const std::string size = names_.size_named(parts[0]); !size.empty()) return size;
+  for (const std::string& bound : bounds)
+    if (!whole_number(bound))
+      if (const std::string found = extent_of(bound, depth + 1); !found.empty()) return found;
+  return {};
+}
 
 std::string ExtentReader::with_offset(const std::vector<std::string>& terms, int depth) {
   std::string offset, rest;
@@ -106,6 +123,8 @@ std::string ExtentReader::extent_of(const std::string& index, int depth) {
   }
   if (const auto d = KernelUse::thread_dimension(plain); d && !strides_by_size(plain, names_))
     if (const auto whole = reached(*d)) return *whole;
+  if (parts_of(plain, "+-*/").size() == 1)
+    if (const std::string found = clamped(plain, depth); !found.empty()) return found;
   const auto extent = [&](const std::string& part) { return extent_of(part, depth + 1); };
   if (name) {
     if (const std::string found = names_.bound(use_, plain, 2); !found.empty()) return found;
