@@ -237,6 +237,23 @@ TEST(NewUser, AConstArgumentThatIsToBeWrittenIsAMistake) {
   }
 }
 
+TEST(NewUser, HostCodeThatRunTimeCompilationRefusesHasARemedy) {
+  if (!nvrtc::api().usable()) GTEST_SKIP() << "no NVRTC: " << nvrtc::api().problem();
+  TemporaryFolder folder;
+  folder.write("k.toml",
+               "[kernel]\nsource = \"k.cu\"\nfunction = \"f\"\narguments = [{ name = \"x\", type = \"float32\", "
+               "count = 1, access = \"write\" }]\n[kernel.launch]\ngrid = [1]\nblock = [1]\n[parameters]\nA = [1]\n");
+  for (const char* host : {"#include <vector>\n", "int main() { f<<<1, 1>>>(nullptr); }\n", "#include \"own.h\"\n"}) {
+    folder.write("k.cu", std::string("__global__ void f(float* x) { x[0] = 1; }\n") + host);
+    const auto compiled =
+        json_of(ergotune(folder, {"space", "k.toml", "--compile", "1", "--profile", "h100", "--json"}));
+    const std::string message = compiled["compiled"][0]["message"];
+    const bool own = std::string(host).find("own.h") != std::string::npos;
+    EXPECT_THAT(message, HasSubstr(own ? "include_folders" : "__CUDACC_RTC__"));
+    EXPECT_THAT(message, Not(HasSubstr(own ? "__CUDACC_RTC__" : "include_folders")));
+  }
+}
+
 TEST(NewUser, ConfigurationsAreCompiledWithoutBeingRun) {
   TemporaryFolder folder;
   folder.write("k.cl", "__kernel void scale(__global REAL* x) { x[0] *= 2; }\n");

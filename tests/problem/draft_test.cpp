@@ -176,6 +176,12 @@ int main() { return 0; }
                              .questions;
   EXPECT_THAT(questions, Contains(HasSubstr("RADIUS")));
   EXPECT_THAT(questions, Contains(HasSubstr("main()")));
+  const std::string kernel =
+      "__global__ void f(float* x, int n) {\n  int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
+      "  if (i < n) x[i] *= 2;\n}\n";
+  EXPECT_THAT(draft("c.cu", "#include <cstdio>\n" + kernel).questions, Not(Contains(HasSubstr("header"))));
+  EXPECT_THAT(draft("c.hip", "#include <cstdio>\n" + kernel).questions, Contains(HasSubstr("<cstdio>")));
+  EXPECT_THAT(draft("c.cu", "#include <vector>\n" + kernel).questions, Contains(HasSubstr("<vector>")));
 }
 
 std::vector<std::int64_t> values(const Problem& problem, const std::string& name) {
@@ -674,7 +680,7 @@ TEST_F(Draft, CountsWhatAnIndexAddsToAPosition) {
   EXPECT_THAT(counts(problem("clamp.cu",
                              "__global__ void blur(const float* in, float* out, int w, int h) {\n"
                              "  int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y;\n"
-                             "  if (x < w) out[y * w + x] = in[min(max(y - 1, 0), h - 1) * w + x];\n}\n")),
+                             "  if (x < w && y < h) out[y * w + x] = in[min(max(y - 1, 0), h - 1) * w + x];\n}\n")),
               ElementsAre("H_SIZE * W_SIZE", "H_SIZE * W_SIZE"));
   EXPECT_THAT(counts(problem("count.cu",
                              "__global__ void count(int* bins, int n) {\n"
