@@ -180,11 +180,12 @@ void bind_space(py::module_& module) {
   space
       .def(py::init(&build), py::arg("problem"), py::arg("constants") = py::dict(), py::arg("materialise_limit") = 0,
            py::arg("device") = "")
-      .def(py::init([](const std::string& file) -> std::shared_ptr<SearchSpace> {
-             throw py::type_error("a search space is that of a Problem: ergotune.load_problem(\"" + file +
-                                  "\") reads the file");
+      .def(py::init([](const std::filesystem::path& file, const py::dict& constants, std::uint64_t materialise_limit,
+                       const std::string& device) {
+             return build(load_problem(file), constants, materialise_limit, device);
            }),
-           py::arg("file"))
+           py::arg("problem"), py::arg("constants") = py::dict(), py::arg("materialise_limit") = 0,
+           py::arg("device") = "")
       .def_property_readonly("parameter_names", [](const SearchSpace& s) { return names_of(s.parameters()); })
       .def_property_readonly("cartesian_size", &SearchSpace::cartesian_size)
       .def_property_readonly("materialised", &SearchSpace::materialised)

@@ -119,11 +119,6 @@ CompileCheck check_compiling(const Problem& problem, const SearchSpace& space, c
     for (std::string& note : kernel_source::unfilled_variables(source.text, source.file.string()))
       check.notes.push_back(std::move(note));
   }
-  // profiles do not state how much dynamic shared memory CUDA grants a block: at most all that an SM has
-  Constants properties = check.device.properties;
-  if (const auto most = properties.find("device.shared_memory_per_multiprocessor");
-      check.device.backend == "cuda" && most != properties.end())
-    properties.try_emplace("device.shared_memory_per_block_optin", most->second);
   Random random(seed);
   std::vector<ConfigurationIndex> chosen;
   if (const auto standard = space.default_configuration()) chosen.push_back(*standard);
@@ -136,7 +131,7 @@ CompileCheck check_compiling(const Problem& problem, const SearchSpace& space, c
     try {
       for (const Kernel& kernel : problem.kernels) compile(kernel, configuration);
       result.fits = std::ranges::all_of(problem.kernels, [&](const Kernel& kernel) {
-        return fits(problem, kernel, constants, properties, configuration);
+        return fits(problem, kernel, constants, check.device.properties, configuration);
       });
       if (check.configurations.size() == 1 && problem.verification.reference) compile_reference(configuration);
     } catch (const DeviceError& error) {

@@ -87,9 +87,7 @@ void add_live_options(Verb verb, LiveArguments& a) {
   verb.add_option(
       "--observe", a.observers,
       fmt::format("Observe this too: NAME or NAME:OPTION=VALUE,... of {}; repeatable", fmt::join(names, ", ")));
-  verb.add_option("--set", a.set,
-                  "Constants of the problem: NAME=VALUE, or NAME,NAME=VALUE for several that are the same; repeatable")
-      .take_all();
+  add_set_option(verb, a.set);
   verb.add_flag("--take-over", a.take_over,
                 "Set clocks although another process seems to have locked them (they end at the defaults)");
   verb.add_flag("--in-process", a.in_process, "Measure in this process: a kernel that crashes ends the session");
@@ -99,6 +97,12 @@ void add_live_options(Verb verb, LiveArguments& a) {
   verb.group_options("Energy and clocks",
                      {"--sensor", "--control", "--energy-budget", "--reference", "--quiet-node", "--take-over"});
   verb.group_options("Several nodes", {"--node-command", "--nodes", "--node-silence"});
+}
+
+void add_set_option(Verb verb, std::vector<std::string>& set) {
+  verb.add_option("--set", set,
+                  "Constants of the problem: NAME=VALUE, or NAME,NAME=VALUE for several that are the same; repeatable")
+      .take_all();
 }
 
 std::vector<Constants> sizes_of(const std::vector<std::string>& set) {
@@ -124,11 +128,13 @@ std::vector<Constants> sizes_of(const std::vector<std::string>& set) {
   return sizes;
 }
 
-ProblemFile load_with(const LiveArguments& a) {
-  const std::vector<Constants> sizes = sizes_of(a.set);
+Constants size_of(const std::vector<std::string>& set) {
+  std::vector<Constants> sizes = sizes_of(set);
   if (sizes.size() > 1) throw UserError("--set with several values is for tune without a plan: give one value");
-  return load_with(a, sizes.front());
+  return std::move(sizes.front());
 }
+
+ProblemFile load_with(const LiveArguments& a) { return load_with(a, size_of(a.set)); }
 
 ProblemFile load_with(const LiveArguments& a, const Constants& size) {
   ProblemFile problem = load_problem_or_recording(a.file, a.settings.text("device"));

@@ -44,9 +44,13 @@ struct LiveArguments {
 
 /// Adds to a verb: FILE, the settings of measuring, --observe, and options without a place in the problem file.
 void add_live_options(Verb verb, LiveArguments& arguments);
+/// Adds --set, which is read by sizes_of() or size_of().
+void add_set_option(Verb verb, std::vector<std::string>& set);
 /// What --set says: for each combination of the values that were given, constants that replace the problem's. One
 /// without any where nothing was given. Throws UserError.
 std::vector<Constants> sizes_of(const std::vector<std::string>& set);
+/// The same for verbs that have one size; throws UserError for several.
+Constants size_of(const std::vector<std::string>& set);
 /// The problem with the settings, the objective and the observers of the command line, and the constants of `size`, or
 /// of the one combination that --set gives.
 ProblemFile load_with(const LiveArguments& arguments, const Constants& size);

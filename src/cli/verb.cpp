@@ -194,7 +194,9 @@ int run_command(const std::string& description, const std::function<void(Verb)>&
   app.require_subcommand(1);
   app.add_flag("--version")->description("Print the version and the backends that were found");
   app.footer(
-      "Example: ergotune tune examples/gemm/gemm.toml --budget 2min\n\"ergotune VERB --help\" describes a verb.");
+      "Examples: ergotune init kernel.cu\n"
+      "          ergotune tune gemm.toml --budget 2min\n"
+      "\"ergotune VERB --help\" describes a verb.");
   app.failure_message([](const CLI::App* failed, const CLI::Error& error) {
     const CLI::App* verb = failed;
     std::string path;

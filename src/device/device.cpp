@@ -119,7 +119,7 @@ std::vector<ArgumentSignature> signature_of(const std::vector<Argument>& argumen
   std::vector<ArgumentSignature> signature;
   for (const auto& argument : arguments)
     signature.push_back({argument.kind, argument.type, argument.name, argument.type_name,
-                         argument.kind == Argument::Kind::scalar ? size_of(argument.fields) : 0});
+                         argument.kind == Argument::Kind::scalar ? size_of(argument.fields) : 0, argument.access});
   return signature;
 }
 

@@ -46,6 +46,7 @@ struct ArgumentSignature {
   /// Structure passed by value: name of its type in the source, and its size.
   std::string type_name = {};
   std::size_t bytes = 0;
+  Access access = Access::read_write;
 };
 /// Returns the signature of a kernel's arguments, in order.
 std::vector<ArgumentSignature> signature_of(const std::vector<Argument>& arguments);

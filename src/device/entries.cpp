@@ -74,7 +74,15 @@ std::map<int, int> attributes_in(const FunctionAttribute& known, std::string_vie
 DeviceError compile_error(std::string log, int native_code) {
   const auto has = [&](std::string_view sign) { return log.find(sign) != std::string::npos; };
   const bool of_gcc = has("fatal error: ") && has(": No such file or directory");
-  if (has("open source file \"") || has("' file not found") || of_gcc)  // NVRTC, clang
+  constexpr std::string_view kNotOpened = "open source file \"";  // NVRTC
+  const std::size_t at = log.find(kNotOpened), end = log.find('"', at + kNotOpened.size());
+  // <vector> and the like have no dot
+  const bool of_library = at != std::string::npos && log.substr(at, end - at).find('.') == std::string::npos;
+  if (has("considered a host function") || of_library)
+    log +=
+        "\nrun-time compilation refuses host code and has no headers of C++: enclose them in \"#ifndef "
+        "__CUDACC_RTC__\" and \"#endif\", or move the kernel to a file of its own";
+  else if (has(kNotOpened) || has("' file not found") || of_gcc)  // clang
     log += "\nname the folder of a header that was not found in include_folders of [kernel]";
   return {DeviceFault::compile, log, native_code};
 }
@@ -94,10 +102,16 @@ void check_arguments(const std::string& kernel, const std::vector<KernelParamete
     const auto bytes = static_cast<std::int64_t>(buffer               ? sizeof(void*)
                                                  : argument.bytes > 0 ? argument.bytes
                                                                       : size_of(argument.type));
+    const std::string name = argument.name.empty() ? "" : fmt::format(" (\"{}\")", argument.name);
+    if (taken[i].constant && argument.access == Access::write)
+      throw Mismatch(
+          fmt::format("argument {} of the kernel {}{} is a pointer to const, and the problem declares that it "
+                      "is written: are the arguments in the kernel's order?",
+                      i + 1, kernel, name),
+          i + 1);
     if (fits(taken[i], argument, bytes)) continue;
     throw Mismatch(
-        fmt::format("argument {} of the kernel {}{} is {}, and the problem gives it {}", i + 1, kernel,
-                    argument.name.empty() ? "" : fmt::format(" (\"{}\")", argument.name),
+        fmt::format("argument {} of the kernel {}{} is {}, and the problem gives it {}", i + 1, kernel, name,
                     as_text(taken[i].pointer.value_or(false), taken[i].type, taken[i].bytes),
                     as_text(buffer, argument.bytes > 0 ? argument.type_name : to_string(argument.type), bytes)),
         i + 1);

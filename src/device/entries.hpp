@@ -37,6 +37,7 @@ struct KernelParameter {
   std::int64_t bytes = 0;       ///< 0: unknown
   std::optional<bool> pointer;  ///< nullopt: unknown
   std::string type;             ///< its own, or that which it points to: "float"; empty: unknown
+  bool constant = false;        ///< a pointer through which the kernel cannot write
 };
 /// The source does not fit the problem's function or arguments.
 class Mismatch : public DeviceError {
@@ -54,7 +55,7 @@ DeviceError compile_error(std::string log, int native_code = 0);
 
 /// Compares a kernel's parameters with the arguments that the problem gives, before a launch reads beyond them. Values
 /// and elements of buffers have the size and kind of the parameter's type; bytes, unsigned integers and vectors may
-/// hold packed data. Throws Mismatch.
+/// hold packed data. A buffer that is only written is no pointer to const. Throws Mismatch.
 void check_arguments(const std::string& kernel, const std::vector<KernelParameter>& taken,
                      std::vector<ArgumentSignature> given, bool takes_local_memory = false);
 

@@ -42,7 +42,8 @@ std::string CompileCache::key(const CompileJob& job, const std::string& compiler
   for (const std::string& option : job.options) add_part(all, option);
   add_part(all, "arguments");
   for (const ArgumentSignature& argument : job.arguments) {
-    add_part(all, fmt::format("{} {} {}", static_cast<int>(argument.kind), to_string(argument.type), argument.bytes));
+    add_part(all, fmt::format("{} {} {} {}", static_cast<int>(argument.kind), to_string(argument.type), argument.bytes,
+                              static_cast<int>(argument.access)));
   }
   if (job.disassemble) add_part(all, "disassembled");
   return content_hash(all);

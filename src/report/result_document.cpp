@@ -166,6 +166,7 @@ Json row_document(const RankedResults& ranked, std::size_t row) {
       document["half_width"] = number_or_null(half_width);
   }
   document["confirmation_repeats"] = result.rounds;
+  if (ranked.objective.violates_condition(result.measurement)) document["violates_condition"] = true;
   if (!result.gpu.empty()) document["device"] = result.gpu;
   if (const auto behind = ranked.unconfirmed(row))
     document["unconfirmed"] = {{"expected", behind->expected}, {"expected_gain", behind->expected_gain}};
@@ -219,14 +220,15 @@ Json stored_document(const RankedResults& ranked, const std::filesystem::path& s
   document["source"] = source.string();
   if (!is_store(source)) return document;
   Json& sessions = document["sessions"] = Json::array();
-  for (const SessionInfo& info : Store::open(source, true).sessions()) {
+  const Store store = Store::open(source, true);
+  for (const SessionInfo& info : store.sessions()) {
     sessions.push_back({{"session", info.id},
                         {"problem", info.problem},
                         {"device", info.device},
                         {"constants", to_json(info.constants)},
                         {"objective", info.objective.text},
                         {"provenance", to_string(info.provenance)},
-                        {"rows", info.rows},
+                        {"rows", store.configurations(info.id)},
                         {"created_at", iso_time(info.created_at)}});
   }
   return document;

@@ -366,6 +366,10 @@ bool Objective::better(const Measurement& a, const Measurement& b) const {
   return state_->better(left, right);
 }
 
+bool Objective::violates_condition(const Measurement& measurement) const {
+  return state_->kind == Kind::constrained && state_->look(measurement).violation > 0;
+}
+
 std::vector<std::size_t> Objective::order(std::span<const Measurement* const> measurements) const {
   std::vector<EvaluatedMeasurement> looks;
   std::vector<std::size_t> usable;

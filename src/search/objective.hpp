@@ -67,6 +67,9 @@ class Objective {
   /// Positions of the usable measurements, best first by better(), equal ones in their original order; for a Pareto
   /// objective the front only, ordered by its first objective. Faster than comparing with better().
   std::vector<std::size_t> order(std::span<const Measurement* const> measurements) const;
+  /// Whether a usable measurement is outside of the condition of a constrained objective, given the measurements
+  /// recorded so far.
+  bool violates_condition(const Measurement& measurement) const;
   /// The primary value in the user's terms (not transformed); nullopt for a failure.
   std::optional<double> value(const Measurement& measurement) const;
 

@@ -68,6 +68,8 @@ def check_help(bench, share):
         # Examples build on each other only by what they are given: each has a folder of its own.
         for line in lines:
             number += 1
+            if re.search(r"\bexamples/", line):
+                yield f"ergotune {verb} --help names a file that only the repository has: {line}"
             if number % of != part % of:
                 continue
             yield from (f"ergotune {verb} --help: {words}" for words in shell.check_line(bench.fresh(), line))

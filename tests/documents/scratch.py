@@ -30,6 +30,8 @@ block = ["MWG"]
 text = 'kernel void copy(global const float* a, global float* b) {{ int i = get_global_id(0); b[i] = a[i] + 0.0f * NWG; }}'
 [kernel.source.c]
 text = 'void copy(const float* a, float* b) {{ for (int i = 0; i < SIZE; ++i) b[i] = a[i] + 0.0f * NWG; }}'
+[kernel.source.cuda]
+text = '__global__ void copy(const float* a, float* b) {{ b[blockIdx.x * MWG + threadIdx.x] = a[blockIdx.x * MWG + threadIdx.x] + 0.0f * NWG; }}'
 """
 
 
@@ -165,6 +167,12 @@ def opencl_kernel(scratch, name):
     (scratch.path / name).write_text("kernel void add(global float* c, int n) {\n  int i = get_global_id(0);\n  if (i < n) c[i] += 1;\n}\n")
 
 
+def pipeline(scratch, name):
+    """Two kernels, with their source."""
+    for file in (name, "pipeline.cl", "portable.h"):
+        shutil.copy(scratch.bench.root / "examples/several" / file, scratch.path)
+
+
 def host_program(scratch, name):
     (scratch.path / name).write_text("program.add(queue, (4096,), (64,), c, np.int32(4000))\n")
 
@@ -176,6 +184,7 @@ MAKERS = {
     "./app": application,
     "captured": captured,
     "gemm.toml": problem,
+    "pipeline.toml": pipeline,
     "problem.toml": problem,
     "saxpy.toml": problem_with_clocks,
     "ergotune.db": store,

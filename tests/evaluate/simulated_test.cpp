@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 
 #include "ergotune/problem_file.hpp"
 #include "error_of.hpp"
@@ -79,6 +80,20 @@ TEST(SimulatedDevice, WhatDoesNotFitIsAFailureNotAnException) {
   const SimulatedDevice device(profile, problem, {test::listed("block_size_x", {256, 2048})});
   EXPECT_TRUE(device.truth({Value(256)}).ok());
   EXPECT_EQ(device.truth({Value(2048)}).status, Status::launch_error);
+}
+
+// CUDA C++ programming guide, maximum amount of shared memory per thread block: 227 KiB (9.0), 163 KiB (8.0), 48 KiB
+// (3.5)
+TEST(SimulatedDevice, BlocksMayHaveTheSharedMemoryThatTheirGpuGrants) {
+  const std::map<std::string, std::int64_t> kibibytes{{"h100", 227}, {"a100", 163}, {"k20x", 48}};
+  for (const auto& [name, most] : kibibytes) {
+    Problem problem;
+    problem.simulation["shared_bytes"] = Expression::parse("BYTES");
+    const SimulatedDevice device(load_device_profile(name), problem,
+                                 {parameter("BYTES", {most * 1024, most * 1024 + 16})});
+    EXPECT_EQ(device.truth({Value(most * 1024)}).status, Status::ok) << name;
+    EXPECT_EQ(device.truth({Value(most * 1024 + 16)}).status, Status::launch_error) << name;
+  }
 }
 
 TEST(SimulatedDevice, RegistersAreGivenOutInUnits) {

@@ -211,6 +211,49 @@ TEST(NewUser, BlocksThatTheDeviceDoesNotHaveAreCounted) {
   for (const auto& one : compiled) EXPECT_EQ(one["fits"], one["configuration"]["BYTES"] < 100000) << one;
 }
 
+// Of arguments of one type in another order nothing shows but that what is written is const.
+TEST(NewUser, AConstArgumentThatIsToBeWrittenIsAMistake) {
+  TemporaryFolder folder;
+  folder.write("k.cl", "kernel void f(global const float* a, global float* b) { b[0] = a[0]; }\n");
+  folder.write("k.cu", "extern \"C\" __global__ void f(const float* a, float* b) { b[0] = a[0]; }\n");
+  folder.write("t.cu", "template <int N> __global__ void f(const float* a, float* b) { b[0] = a[0]; }\n");
+  for (const std::string source : {"k.cl", "k.cu", "t.cu"}) {
+    const bool cuda = source.ends_with(".cu");
+    if (cuda && !nvrtc::api().usable()) continue;
+    for (const bool good : {true, false}) {
+      folder.write("k.toml", fmt::format("[kernel]\nsource = \"{}\"\nfunction = \"{}\"\n"
+                                         "arguments = [{{ name = \"{}\", type = \"float32\", count = 64{} }}, "
+                                         "{{ name = \"{}\", type = \"float32\", count = 64{} }}]\n"
+                                         "[kernel.launch]\nglobal = [64]\nblock = [64]\n[parameters]\nA = [1]\n",
+                                         source, source == "t.cu" ? "f<1>" : "f", good ? "a" : "b",
+                                         good ? "" : ", access = \"write\"", good ? "b" : "a",
+                                         good ? ", access = \"write\"" : ""));
+      std::vector<std::string> words{"space", "k.toml", "--compile", "1", "--json"};
+      if (cuda) words.insert(words.end(), {"--profile", "h100"});
+      const auto compiled = json_of(ergotune(folder, words))["compiled"];
+      ASSERT_EQ(compiled.size(), 1u) << source;
+      EXPECT_EQ(compiled[0]["compiles"], good) << source << compiled;
+    }
+  }
+}
+
+TEST(NewUser, HostCodeThatRunTimeCompilationRefusesHasARemedy) {
+  if (!nvrtc::api().usable()) GTEST_SKIP() << "no NVRTC: " << nvrtc::api().problem();
+  TemporaryFolder folder;
+  folder.write("k.toml",
+               "[kernel]\nsource = \"k.cu\"\nfunction = \"f\"\narguments = [{ name = \"x\", type = \"float32\", "
+               "count = 1, access = \"write\" }]\n[kernel.launch]\ngrid = [1]\nblock = [1]\n[parameters]\nA = [1]\n");
+  for (const char* host : {"#include <vector>\n", "int main() { f<<<1, 1>>>(nullptr); }\n", "#include \"own.h\"\n"}) {
+    folder.write("k.cu", std::string("__global__ void f(float* x) { x[0] = 1; }\n") + host);
+    const auto compiled =
+        json_of(ergotune(folder, {"space", "k.toml", "--compile", "1", "--profile", "h100", "--json"}));
+    const std::string message = compiled["compiled"][0]["message"];
+    const bool own = std::string(host).find("own.h") != std::string::npos;
+    EXPECT_THAT(message, HasSubstr(own ? "include_folders" : "__CUDACC_RTC__"));
+    EXPECT_THAT(message, Not(HasSubstr(own ? "__CUDACC_RTC__" : "include_folders")));
+  }
+}
+
 TEST(NewUser, ConfigurationsAreCompiledWithoutBeingRun) {
   TemporaryFolder folder;
   folder.write("k.cl", "__kernel void scale(__global REAL* x) { x[0] *= 2; }\n");
@@ -340,6 +383,10 @@ TEST(NewUser, TheDoctorRunsAKernelOnEveryDevice) {
     return std::string();
   };
   EXPECT_EQ(state_of(document, "host"), "ok");
+  std::string works;  // the first, for which a source is named
+  for (const auto& finding : document["findings"])
+    if (works.empty() && finding["area"] == "kernels" && finding["state"] == "ok") works = finding["subject"];
+  EXPECT_EQ(ergotune(folder, {"doctor"}).out.find("KERNEL.cu") == std::string::npos, !works.starts_with("cuda"));
   EXPECT_THAT(document["findings"].dump(), HasSubstr("NVRTC")) << "it compiles for GPUs that are not here";
   setenv("CC", "/nowhere/cc", 1);
   const auto broken = ergotune(folder, {"doctor", "--json"});

@@ -100,6 +100,16 @@ TEST(SpaceCommand, SaysWhyASpaceIsEmpty) {
   EXPECT_THAT(json["why_empty"].get<std::string>(), HasSubstr("\"a > 2\", \"a < 3\""));
 }
 
+TEST(SpaceCommand, TakesAnotherSize) {
+  test::TemporaryFolder folder;
+  folder.write(
+      "p.toml",
+      "space_only = true\nrestrictions = [\"N % x == 0\"]\n[constants]\nN = 8\n[parameters]\nx = [1, 3, 4, 8]\n");
+  EXPECT_EQ(test::json_of(test::ergotune(folder, {"space", "p.toml", "--json"}))["valid"], 3);
+  EXPECT_EQ(test::json_of(test::ergotune(folder, {"space", "p.toml", "--set", "N=6", "--json"}))["valid"], 2);
+  EXPECT_EQ(test::ergotune(folder, {"space", "p.toml", "--set", "N=6,8"}).exit_code, 2) << "one at a time";
+}
+
 TEST(SpaceCommand, WithoutAKernelTheLimitsAreThoseOfTheBestDeviceHere) {
   test::TemporaryFolder folder;
   folder.write("p.toml",

@@ -176,6 +176,12 @@ int main() { return 0; }
                              .questions;
   EXPECT_THAT(questions, Contains(HasSubstr("RADIUS")));
   EXPECT_THAT(questions, Contains(HasSubstr("main()")));
+  const std::string kernel =
+      "__global__ void f(float* x, int n) {\n  int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
+      "  if (i < n) x[i] *= 2;\n}\n";
+  EXPECT_THAT(draft("c.cu", "#include <cstdio>\n" + kernel).questions, Not(Contains(HasSubstr("header"))));
+  EXPECT_THAT(draft("c.hip", "#include <cstdio>\n" + kernel).questions, Contains(HasSubstr("<cstdio>")));
+  EXPECT_THAT(draft("c.cu", "#include <vector>\n" + kernel).questions, Contains(HasSubstr("<vector>")));
 }
 
 std::vector<std::int64_t> values(const Problem& problem, const std::string& name) {
@@ -626,6 +632,72 @@ kernel void product(int n, global const float* a, global const float* b, global 
   EXPECT_THAT(counts(product), ElementsAre("N_SIZE * N_SIZE", "N_SIZE * N_SIZE", "N_SIZE * N_SIZE"));
   const Constants sizes{{"N_SIZE", Value(256)}, {"ROWS", Value(4)}};
   EXPECT_EQ(product.kernel().launch.global[1].evaluate(sizes).as_integer(), 64);
+  std::ofstream(folder_ / "quad.cl") << "kernel void quad(global const float* x, global float* y) {\n"
+                                        "  const int i = get_global_id(0) * 4;\n"
+                                        "  for (int k = 0; k < 4; ++k) y[i + k] = x[i + k];\n}\n";
+  std::ofstream(folder_ / "quad.c") << "void run() {\n  size_t items = 1000, group = 50;\n"
+                                       "  cl_kernel quad = clCreateKernel(program, \"quad\", &error);\n"
+                                       "  clEnqueueNDRangeKernel(queue, quad, 1, 0, &items, &group, 0, 0, 0);\n}\n";
+  const ProblemDraft quad = draft_problem(folder_ / "quad.cl", "", folder_, folder_ / "quad.c");
+  EXPECT_THAT(quad.questions, testing::IsEmpty());
+  EXPECT_EQ(parse_problem(quad.text, folder_ / "quad.toml").constants.at("N_SIZE"), Value(4000));
+}
+
+// a work item has PER elements, a block apart, in each order in which people write that
+TEST_F(Draft, TakesElementsThatLieABlockApartForTheWorkOfAThread) {
+  for (const char* index : {"(get_group_id(0) * PER + k) * get_local_size(0) + get_local_id(0)",
+                            "get_local_id(0) + get_local_size(0) * (k + PER * get_group_id(0))",
+                            "get_group_id(0) * get_local_size(0) * PER + k * get_local_size(0) + get_local_id(0)"}) {
+    const ProblemDraft scale = draft(
+        "scale.cl", fmt::format("kernel void scale(global float* x, int n) {{\n  for (int k = 0; k < PER; ++k) {{\n"
+                                "    const int i = {};\n    if (i < n) x[i] *= 2;\n  }}\n}}\n",
+                                index));
+    const Launch launch = parse_problem(scale.text, folder_ / "problem.toml").kernel().launch;
+    ASSERT_EQ(launch.global.size(), 1u) << index;
+    EXPECT_EQ(launch.global[0].text(), "(N_SIZE + PER - 1) // PER") << index;
+    EXPECT_EQ(launch.block[0].text(), "BLOCK_SIZE_X") << index;
+    EXPECT_THAT(scale.questions, Not(Contains(HasSubstr("launch")))) << index;
+  }
+  // the work of a block is not that of its threads
+  EXPECT_THAT(draft("scale.cl",
+                    "kernel void scale(global float* x, int n) {\n  for (int k = 0; k < PER; ++k) {\n"
+                    "    const int i = (get_group_id(0) * 4 + k) * get_local_size(0) + get_local_id(0);\n"
+                    "    if (i < n) x[i] *= 2;\n  }\n}\n")
+                  .questions,
+              Contains(HasSubstr("launch")));
+}
+
+TEST_F(Draft, CountsWhatAnIndexAddsToAPosition) {
+  const std::string head =
+      "__global__ void mix(const float* in, float* out, const int* at, int plane) {\n"
+      "  int i = blockIdx.x * blockDim.x + threadIdx.x;\n  if (i < plane) out[i] = ";
+  EXPECT_THAT(counts(problem("mix.cu", head + "in[i] + in[4 * plane + i] + in[plane + i] + at[i];\n}\n")),
+              ElementsAre("5 * PLANE", "PLANE", "PLANE"));
+  EXPECT_THAT(counts(problem("mix.cu", head + "in[plane + i] + at[i];\n}\n")),
+              ElementsAre("2 * PLANE", "PLANE", "PLANE"));
+  // an index that the source does not bound is asked, whatever the others are
+  EXPECT_THAT(draft("mix.cu", head + "in[i] + in[at[i]];\n}\n").questions, Contains(HasSubstr("in: ")));
+  EXPECT_THAT(counts(problem("clamp.cu",
+                             "__global__ void blur(const float* in, float* out, int w, int h) {\n"
+                             "  int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y;\n"
+                             "  if (x < w && y < h) out[y * w + x] = in[min(max(y - 1, 0), h - 1) * w + x];\n}\n")),
+              ElementsAre("H_SIZE * W_SIZE", "H_SIZE * W_SIZE"));
+  EXPECT_THAT(counts(problem("count.cu",
+                             "__global__ void count(int* bins, int n) {\n"
+                             "  for (int b = threadIdx.x; b < 256; b += blockDim.x) bins[b] = n;\n}\n")),
+              ElementsAre("256"));
+}
+
+// the only size is the bound of a loop, so that the launch and what it reaches are guesses
+TEST_F(Draft, MarksWhatOnlyALoopWouldBound) {
+  const auto questions =
+      draft("taps.cl",
+            "kernel void taps(global const float* x, global const float* w, global float* y, int taps) {\n"
+            "  const int i = get_global_id(0);\n  float s = 0;\n"
+            "  for (int t = 0; t < taps; ++t) s += w[t] * x[i + t];\n  y[i] = s;\n}\n")
+          .questions;
+  for (const char* subject : {"global: ", "x: ", "y: "}) EXPECT_THAT(questions, Contains(HasSubstr(subject)));
+  EXPECT_THAT(questions, Not(Contains(testing::StartsWith("w: "))));
 }
 
 TEST_F(Draft, ReadsAVariableOfTheBlocksSizeAsThatSize) {

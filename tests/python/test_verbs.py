@@ -191,6 +191,7 @@ def test_kernels_are_compiled_without_running(command, sized):
     limited = ergotune.load_problem(sized)
     limited.restrict("64 * other <= device.max_threads_per_block / 16")
     assert len(ergotune.SearchSpace(limited, device="sim:a100")) == 8
+    assert len(ergotune.SearchSpace(sized, device="sim:a100")) == len(ergotune.SearchSpace(ergotune.load_problem(sized)))
 
 
 def test_doctor_finds_what_the_command_finds(command):

@@ -232,6 +232,8 @@ TEST_F(Report, TopIsInTheObjectivesOwnOrder) {
   std::vector<double> energies;
   for (const auto& row : document["top"]) energies.push_back(row["quantities"]["energy"]["value"]);
   EXPECT_EQ(energies, (std::vector<double>{30, 40, 50, 5, 10}));
+  for (std::size_t i = 0; i < energies.size(); ++i)
+    EXPECT_EQ(document["top"][i].contains("violates_condition"), i > 2) << i;
 }
 
 TEST_F(Report, OfAFrontNothingElseIsAmongTheBest) {

@@ -224,6 +224,20 @@ TEST(Store, TwoProcessesMayShareIt) {
   EXPECT_EQ(Store::open(folder.path() / "s.ergotune", true).rows(session).size(), 20u);
 }
 
+TEST(Store, RepeatsOfAConfigurationCountOnce) {
+  const TemporaryFolder folder;
+  Store store = Store::open(folder.path() / "s.db");
+  const std::int64_t session = begin_session(store, "{}");
+  StoredRow row;
+  row.measurement = full_measurement();
+  for (const int which : {0, 1, 0}) {
+    row.configuration = {which, 0};
+    store.add(session, row);
+  }
+  store.flush();
+  EXPECT_EQ(store.configurations(session), 2u);
+}
+
 TEST(Store, OnANetworkFilesystemProcessesShareAStoreWithoutAWriteAheadLog) {
   const TemporaryFolder folder;
   const auto file = folder.path() / "s.db";

@@ -625,6 +625,22 @@ TEST_F(SessionTest, EarlyStopEndsAHopelessSearch) {
   EXPECT_THAT(result.stopped_because, HasSubstr("no improvement above 1 %"));
 }
 
+TEST_F(SessionTest, NothingButTimeoutsEndTheSearch) {
+  int results = 0;
+  evaluator.measure = [&](const Configuration& c, int) {
+    ++results;
+    return c == at(2, 1) || results > 2 ? failed(Status::timeout, "late") : failed(Status::launch_error, "no");
+  };
+  EXPECT_EQ(run().evaluated, 4u) << "the default, a failure of another kind, and two";
+  options.early_stop = false;
+  EXPECT_EQ(run().evaluated, space.size());
+  options.early_stop = true;
+  evaluator.measure = [&](const Configuration& c, int) {
+    return c == at(2, 1) ? timed(1e-3) : failed(Status::timeout, "late");
+  };
+  EXPECT_EQ(run().evaluated, space.size()) << "where the default works, the others may be slow";
+}
+
 TEST_F(SessionTest, AStoreThatCannotWriteEndsTheSessionWithItsWords) {
   Store store = open_store();
   const std::int64_t id = session_of(store);

@@ -46,7 +46,7 @@ Parameter parameter_of(std::string text, bool with_name) {
     take_word(text, word);
   // "const float*" and "float const*" promise not to write, "float* const" does not
   std::string pointed = text.substr(0, text.find('*'));
-  parameter.constant = take_word(pointed, "const");
+  parameter.constant = take_word(pointed, "const") && text.find('*') == text.rfind('*');
   while (take_word(text, "const")) {
   }
   const std::size_t star = text.find_last_of('*');

@@ -45,6 +45,10 @@ std::string counted(std::uint64_t count, const std::string& noun) {
   return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }
 
+std::string mark_of(Provenance provenance) {
+  return provenance == Provenance::measured ? std::string() : fmt::format(" ({})", to_string(provenance));
+}
+
 std::string named_device(const std::string& device) { return device.empty() ? "an unnamed device" : device; }
 
 std::string human_duration(double seconds) {

@@ -23,6 +23,8 @@ std::string named_device(const std::string& device);
 /// is appended if the interval is wider than the value.
 std::string with_interval(const Measurement& measurement, const std::string& name, const std::vector<Metric>& metrics,
                           const std::string& unknown = " (too few samples for an interval)");
+/// " (simulated)"; empty for measured values.
+std::string mark_of(Provenance provenance);
 /// "1 configuration", "7 configurations".
 std::string counted(std::uint64_t count, const std::string& noun);
 /// "1 h 02 min", "3 min 05 s", "12 s".

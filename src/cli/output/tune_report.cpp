@@ -74,11 +74,6 @@ void print_importance(const std::vector<Parameter>& parameters, const Importance
 
 namespace {
 
-/// " (simulated)"; empty for measured values.
-std::string mark_of(Provenance provenance) {
-  return provenance == Provenance::measured ? "" : fmt::format(" ({})", to_string(provenance));
-}
-
 /// with_interval(), with the provenance of values that were not measured. `rounds`: StoredRow::rounds.
 std::string reported(const Measurement& measurement, const std::string& name, const ResultSet& results,
                      int rounds = 0) {
@@ -186,6 +181,12 @@ void print_best(const RankedResults& ranked) {
   if (const auto error = best.quantities.find("error"); error != best.quantities.end())
     fmt::print("  {:<12} outputs agree, largest relative error {:.2g} ({})\n", "verified", error->second.value,
                error->second.method);
+  const auto violates = [&](std::size_t other) {
+    return ranked.objective.violates_condition(ranked.measurement(other));
+  };
+  if (violates(row))
+    fmt::print("  note: it is outside of the condition of the objective{}\n",
+               std::ranges::all_of(ranked.best, violates) ? ", as all others are; it comes closest" : "");
   for (const std::string& warning : best.warnings) fmt::print("  note: {}\n", warning);
   if (value) print_gains(ranked, *value);
   print_confidence(ranked.confidence);
@@ -207,6 +208,8 @@ void print_next_best(const RankedResults& ranked, std::size_t top) {
     std::string why;
     if (ranked.confidence.confirmation_repeats > 0 && row.rounds == 0)
       why = behind ? unconfirmed_text(*behind, unit) : "not confirmed";
+    if (ranked.objective.violates_condition(row.measurement))
+      why = "outside of the condition";
     else if (ranked.is_behind_by_clock(ranked.best[i]))
       why = "within the interval of the best, but a power limit held its clock below the requested one";
     fmt::print("  {}  {}{}\n", value ? human(*value, unit) : "none", ranked.configuration_text(ranked.best[i]),
@@ -437,7 +440,7 @@ std::vector<Chart> plan_charts(const PlanComparison& comparison, const std::vect
 
 void print_plans(const PlanComparison& comparison, const std::vector<Parameter>& parameters) {
   const std::string word = to_string(comparison.provenance);
-  fmt::print("Plans for {} on {}: {} configurations, every energy is {}\n\n", comparison.problem, comparison.device,
+  fmt::print("Plans for {} on {}: {} configurations, every value is {}\n\n", comparison.problem, comparison.device,
              comparison.space, word);
   double largest = 0;
   std::size_t width = 4;
@@ -480,8 +483,8 @@ void print_plans(const PlanComparison& comparison, const std::vector<Parameter>&
 void print_settings(const PlanComparison& comparison, const std::vector<Parameter>& parameters) {
   for (const PlanResult& result : comparison.plans) {
     if (!result.plan.starts_with("code_and_") || result.stages.empty()) continue;
-    fmt::print("\n{}: the best of every setting\n  {:>10} {:>10} {:>12} {:>10} {:>9} {:>12} {:>11}\n", result.plan,
-               "clock", "limit", "ran", "voltage", "power", "energy", "time");
+    fmt::print("\n{}: the best of every setting{}\n  {:>10} {:>10} {:>12} {:>10} {:>9} {:>12} {:>11}\n", result.plan,
+               mark_of(comparison.provenance), "clock", "limit", "ran", "voltage", "power", "energy", "time");
     for (const PlanPoint& point : result.stages.back().by_setting) {
       std::string clock = "-", limit = "-";
       for (std::size_t i = 0; i < parameters.size(); ++i) {

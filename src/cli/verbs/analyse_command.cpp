@@ -24,10 +24,11 @@ struct AnalyseArguments : AnalysisOptions {
 void print_influence(const RecordingAnalysis& analysis) {
   const Recording& recording = analysis.recording;
   const Tradeoff& tradeoff = analysis.tradeoff;
+  const std::string mark = mark_of(recording.provenance);
   if (analysis.influences.empty()) {
     fmt::print("\nToo few configurations, or nothing that varies: no influences can be estimated.\n");
   } else {
-    fmt::print("\nCorrelation with {:<24} {:<24} {:<24} n\n", tradeoff.speed_name,
+    fmt::print("\n{:<33}{:<24} {:<24} {:<24} n\n", "Correlation" + mark + " with", tradeoff.speed_name,
                tradeoff.has_energy ? tradeoff.efficiency_name : "", tradeoff.has_energy ? "their product" : "");
     const auto cell = [](const Association& a) {
       return fmt::format("{:+.2f} ({:+.2f} to {:+.2f}){}", a.r, a.low, a.high, a.p < 0.05 ? "*" : " ");
@@ -44,7 +45,7 @@ void print_influence(const RecordingAnalysis& analysis) {
         "speed and efficiency\n");
   }
   if (analysis.levels.size() > 1) {
-    fmt::print("\nBy occupancy:\n");
+    fmt::print("\nBy occupancy{}:\n", mark);
     for (const Level& level : analysis.levels) {
       fmt::print("  {:>5.1f} %  {:>5} configurations, {:.4g} {}", 100 * level.value, level.count, level.speed,
                  tradeoff.speed_name);
@@ -53,7 +54,7 @@ void print_influence(const RecordingAnalysis& analysis) {
     }
   }
   if (!analysis.sweep.empty()) {
-    fmt::print("\nBest by a t/t0 + (1-a) e/e0, a the weight of time:\n");
+    fmt::print("\nBest by a t/t0 + (1-a) e/e0, a the weight of time{}:\n", mark);
     for (const WeightedBest& best : analysis.sweep) {
       const TradeoffPoint& p = tradeoff.points[best.point];
       fmt::print("  a {:.3f} to {:.3f}  {:>10} {:>10}  {}\n", best.from, best.to, human(p.time, "s"),
@@ -74,6 +75,7 @@ double share_at(const Centrality& centrality, double p) {
 void print_for_people(const RecordingAnalysis& analysis) {
   const Recording& recording = analysis.recording;
   const Tradeoff& tradeoff = analysis.tradeoff;
+  const std::string mark = mark_of(recording.provenance);
   fmt::print("{} on {}: {} configurations recorded, {} usable\n", recording.name, named_device(recording.device),
              recording.size(), tradeoff.points.size());
   const auto line = [&](std::size_t position) {
@@ -83,12 +85,12 @@ void print_for_people(const RecordingAnalysis& analysis) {
                        describe(recording.parameters, recording.configuration(p.row)));
   };
   constexpr std::size_t kShown = 12;
-  fmt::print("\nPareto front of time and energy, {} configurations:\n", tradeoff.pareto.size());
+  fmt::print("\nPareto front of time and energy{}, {} configurations:\n", mark, tradeoff.pareto.size());
   for (std::size_t i = 0; i < tradeoff.pareto.size() && i < kShown; ++i) fmt::print("  {}\n", line(tradeoff.pareto[i]));
   if (tradeoff.quadrants) {
     const Quadrants& q = *tradeoff.quadrants;
     const double all = 100.0 / static_cast<double>(tradeoff.points.size());
-    fmt::print("\nFastest:        {}\nMost efficient: {}\n", line(q.fastest), line(q.most_efficient));
+    fmt::print("\nFastest:        {}{}\nMost efficient: {}{}\n", line(q.fastest), mark, line(q.most_efficient), mark);
     fmt::print("  it needs {:.1f} % less energy than the fastest and {:.1f} % more time\n", 100 * q.energy_saved,
                100 * q.time_added());
     fmt::print(
@@ -154,7 +156,7 @@ void add_analyse_command(Verb app) {
       "Examples:\n"
       "  ergotune analyse ergotune.db --figure tradeoff.svg\n"
       "  ergotune analyse recorded.json --json\n"
-      "  ergotune analyse examples/clocks/simulated_gemm.toml --device sim:a100");
+      "  ergotune analyse gemm.toml --device sim:a100");
   verb.callback([arguments] { analyse(*arguments); });
 }
 

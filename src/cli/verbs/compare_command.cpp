@@ -35,9 +35,10 @@ void print(const std::vector<std::string>& names, const std::vector<ComparedSess
     const auto& side = comparison.sides[i];
     const Recording& recording = *sessions[i].recording;
     const std::string unit = sessions[i].objective->unit();
+    const std::string mark = mark_of(recording.provenance);
     fmt::print("{}: {} on {}, {} worked\n", names[i], recording.name, named_device(recording.device), side.usable);
     if (side.best)
-      fmt::print("  best {} {}  {}\n", sessions[i].objective->name(), human(side.value, unit),
+      fmt::print("  best {} {}{}  {}\n", sessions[i].objective->name(), human(side.value, unit), mark,
                  describe(recording.parameters, recording.configuration(*side.best)));
   }
   for (const auto& pair : comparison.pairs) {
@@ -47,7 +48,9 @@ void print(const std::vector<std::string>& names, const std::vector<ComparedSess
                loss_text(pair.loss_of_a_in_b, pair.loss_error_a_in_b), names[pair.b], names[pair.a],
                loss_text(pair.loss_of_b_in_a, pair.loss_error_b_in_a));
   }
-  std::vector<std::string> header = names;
+  std::vector<std::string> header;
+  for (std::size_t i = 0; i < names.size(); ++i)
+    header.push_back(names[i] + mark_of(sessions[i].recording->provenance));
   header.push_back("configuration");
   Table table(header);
   table.align_left(names.size());

@@ -23,6 +23,17 @@ Style style_of(Finding::State state) {
   }
 }
 
+/// The command that comes next, for a source that the best of the devices runs.
+std::string next_command(const Diagnosis& diagnosis) {
+  for (const Finding& finding : diagnosis.findings)
+    if (finding.area == "kernels" && finding.state == Finding::State::ok)
+      return fmt::format("ergotune init KERNEL.{}", finding.subject.starts_with("cuda")     ? "cu"
+                                                    : finding.subject.starts_with("hip")    ? "hip"
+                                                    : finding.subject.starts_with("opencl") ? "cl"
+                                                                                            : "c");
+  return {};
+}
+
 }  // namespace
 
 void add_doctor_command(Verb app) {
@@ -44,7 +55,7 @@ void add_doctor_command(Verb app) {
                    finding.subject, finding.message);
         if (!finding.remedy.empty()) fmt::print("           -> {}\n", finding.remedy);
       }
-      fmt::print("\n{}\n", diagnosis.can_tune() ? "Kernels can be tuned here. Next: ergotune init KERNEL.cu"
+      fmt::print("\n{}\n", diagnosis.can_tune() ? "Kernels can be tuned here. Next: " + next_command(diagnosis)
                                                 : "No device here runs kernels.");
     }
     if (!diagnosis.can_tune()) throw Exit{kNoAnswer};

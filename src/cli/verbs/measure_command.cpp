@@ -344,7 +344,7 @@ void add_measure_command(Verb app) {
       "Examples:\n"
       "  ergotune measure gemm.toml --config '{\"MWG\": 64, \"NWG\": 64}' --json\n"
       "  ergotune measure gemm.toml --observe host_time:passes=3\n"
-      "  ergotune measure examples/several/pipeline.toml --attribute shapley --store apart.db\n"
+      "  ergotune measure pipeline.toml --attribute shapley --store apart.db\n"
       "  ergotune measure gemm.toml --device sim:a100 --objective energy --store results.db");
   verb.callback([arguments] { measure(*arguments); });
 }

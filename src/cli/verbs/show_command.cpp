@@ -120,7 +120,7 @@ void print_top(const RankedResults& ranked, std::size_t top) {
   header.insert(header.end(), values.begin() + static_cast<std::ptrdiff_t>(first), values.end());
   Table table(header);
   if (some_behind) table.align_left(1 + first);
-  bool unsure = false, stopped = false, unknown = false, behind_by_clock = false;
+  bool unsure = false, stopped = false, unknown = false, behind_by_clock = false, outside = false;
   for (std::size_t i = 0; i < count; ++i) {
     const StoredRow& row = results.rows[ranked.best[i]];
     const bool converged = row.measurement.status != Status::not_converged;
@@ -131,8 +131,10 @@ void print_top(const RankedResults& ranked, std::size_t top) {
     stopped = stopped || is_stopped;
     const bool is_behind_by_clock = ranked.is_behind_by_clock(ranked.best[i]);
     behind_by_clock = behind_by_clock || is_behind_by_clock;
-    std::vector<std::string> cells{
-        fmt::format("{}{}{}{}", i + 1, converged ? "" : "~", is_stopped ? "!" : "", is_behind_by_clock ? "^" : "")};
+    const bool is_outside = ranked.objective.violates_condition(row.measurement);
+    outside = outside || is_outside;
+    std::vector<std::string> cells{fmt::format("{}{}{}{}{}", i + 1, converged ? "" : "~", is_stopped ? "!" : "",
+                                               is_behind_by_clock ? "^" : "", is_outside ? "x" : "")};
     const auto value = [&](std::size_t v) {
       cells.push_back(with_interval(row.measurement, values[v], results.metrics, " ±?"));
       unknown = unknown || cells.back().ends_with('?');
@@ -148,13 +150,14 @@ void print_top(const RankedResults& ranked, std::size_t top) {
     table.add(std::move(cells));
   }
   const bool front = ranked.objective.kind() == Objective::Kind::pareto;
-  fmt::print("\n{} {} of {}\n{}", front ? "Pareto front:" : "Top", count, ranked.best.size(),
-             table.to_string(2, terminal_width()));
+  fmt::print("\n{} {} of {}{}\n{}", front ? "Pareto front:" : "Top", count, ranked.best.size(),
+             mark_of(results.provenance), table.to_string(2, terminal_width()));
   if (unsure) fmt::print("  ~ not converged: valid, but its own interval is wider than requested (--precision)\n");
   if (stopped)
     fmt::print("  ! stopped early: its interval lay above the best so far of the search, so it stays wide\n");
   if (behind_by_clock)
     fmt::print("  ^ within the interval of the best, but a power limit held its clock below the requested one\n");
+  if (outside) fmt::print("  x outside of the condition of the objective\n");
   if (unknown) fmt::print("  ±? too few samples for an interval\n");
   if (some_behind)
     fmt::print("  not confirmed: reads better, but confirmed values were {:.3g} times those of the search\n",
@@ -181,11 +184,13 @@ void print_failures(const RankedResults& ranked) {
 }
 
 void print_sessions(const Store& store) {
-  Table table({"session", "problem", "constants", "device", "objective", "rows", "begun", "what", "settings"});
+  Table table(
+      {"session", "problem", "constants", "device", "objective", "configurations", "begun", "what", "settings"});
   for (const std::size_t column : {1, 2, 3, 4, 6, 7, 8}) table.align_left(column);
   for (const SessionInfo& info : store.sessions()) {
     table.add({std::to_string(info.id), info.problem, values_text(info.constants), info.device, info.objective.text,
-               std::to_string(info.rows), iso_time(info.created_at), to_string(info.provenance), info.conditions});
+               std::to_string(store.configurations(info.id)), iso_time(info.created_at), to_string(info.provenance),
+               info.conditions});
   }
   fmt::print("{}", table.to_string(0, std::max<std::size_t>(terminal_width(), 120)));
   print_warnings(store.file(), store.warnings());

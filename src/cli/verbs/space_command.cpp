@@ -15,10 +15,12 @@
 #include "base/clock.hpp"
 #include "base/files.hpp"
 #include "cli/command.hpp"
+#include "cli/live_options.hpp"
 #include "cli/output/progress.hpp"
 #include "ergotune/error.hpp"
 #include "ergotune/problem_file.hpp"
 #include "report/result_document.hpp"
+#include "report/size_sweep.hpp"
 
 namespace ergotune::cli {
 namespace {
@@ -27,6 +29,7 @@ using Json = nlohmann::ordered_json;
 
 struct SpaceArguments {
   std::string file, device, profile, figure, compile;
+  std::vector<std::string> set;
   std::uint64_t samples = 0, seed = 1;
   bool json = false, list = false, explain = false;
 };
@@ -175,7 +178,8 @@ void run(SpaceArguments arguments) {
     throw UserError("give --device or --profile, not both: each defines the limits");
   // a device that is not in this machine, as `tune` names it
   if (!arguments.profile.empty()) arguments.device = "sim:" + arguments.profile;
-  const Problem problem = load_problem(arguments.file);
+  Problem problem = load_problem(arguments.file);
+  set_constants(problem, size_of(arguments.set));
   const DeviceLimits limits = limits_of(problem, arguments.device);
   if (arguments.device.empty() && !limits.name.empty())
     fmt::print(stderr, "note: with the limits of {}; --device or --profile names another\n", limits.name);
@@ -254,6 +258,7 @@ void add_space_command(Verb app) {
                   "limits are asked for: the best here)");
   verb.add_option("--profile", arguments->profile,
                   "The same as --device sim:PROFILE: a name (h100, k20x ...) or a file");
+  add_set_option(verb, arguments->set);
   verb.add_option("--sample", arguments->samples,
                   "Print this many different configurations, uniformly random, as JSON lines");
   verb.add_option("--seed", arguments->seed, "Seed of the sample").show_default();
@@ -269,9 +274,9 @@ void add_space_command(Verb app) {
       "  ergotune space gemm.toml --explain\n"
       "  ergotune space gemm.toml --figure restrictions.svg\n"
       "  ergotune space gemm.toml --list\n"
-      "  ergotune space examples/gemm/gemm.toml --profile h100 --compile 10\n"
+      "  ergotune space gemm.toml --profile h100 --compile 10\n"
       "  ergotune space gemm.toml --sample 1 --json\n"
-      "  ergotune space examples/dgemm_beast/space.toml --profile h100 --sample 5 --seed 7");
+      "  ergotune space gemm.toml --profile h100 --sample 2 --seed 7");
   verb.callback([arguments] { run(*arguments); });
 }
 

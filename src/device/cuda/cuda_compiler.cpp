@@ -46,6 +46,7 @@ std::optional<std::vector<device::KernelParameter>> parameters_of(const CompileJ
   if (!typed || typed->size() != parameters.size()) return parameters;
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     parameters[i].type = (*typed)[i].type;
+    parameters[i].constant = (*typed)[i].pointer && (*typed)[i].constant;
     for (const auto& [macro, value] : job.defines)
       if (macro == (*typed)[i].type) parameters[i].type = value;
     if ((*typed)[i].pointer || element_type(parameters[i].type)) parameters[i].pointer = (*typed)[i].pointer;

@@ -104,7 +104,9 @@ inline constexpr cl_bitfield CL_MEM_READ_WRITE = 1u << 0;
 inline constexpr cl_bitfield CL_QUEUE_PROFILING_ENABLE = 1u << 1;
 inline constexpr cl_properties CL_QUEUE_PRIORITY_HIGH_KHR = 1, CL_QUEUE_PRIORITY_LOW_KHR = 4;
 inline constexpr cl_uint CL_BUFFER_CREATE_TYPE_REGION = 0x1220;
-inline constexpr cl_uint CL_KERNEL_NUM_ARGS = 0x1191, CL_KERNEL_ARG_TYPE_NAME = 0x1198;
+inline constexpr cl_uint CL_KERNEL_NUM_ARGS = 0x1191, CL_KERNEL_ARG_TYPE_NAME = 0x1198,
+                         CL_KERNEL_ARG_TYPE_QUALIFIER = 0x1199;
+inline constexpr cl_ulong CL_KERNEL_ARG_TYPE_CONST = 1;
 inline constexpr cl_int CL_COMPLETE = 0;
 
 struct cl_buffer_region {

@@ -179,6 +179,10 @@ std::vector<device::KernelParameter> parameters_of(cl_kernel kernel) {
     const std::size_t star = name.find('*');
     name.resize(std::min(star, name.size()));
     if (star != std::string::npos || element_type(name)) parameters[i].pointer = star != std::string::npos;
+    cl_ulong qualifiers = 0;
+    if (api().clGetKernelArgInfo(kernel, i, CL_KERNEL_ARG_TYPE_QUALIFIER, sizeof qualifiers, &qualifiers, nullptr) ==
+        CL_SUCCESS)
+      parameters[i].constant = star != std::string::npos && (qualifiers & CL_KERNEL_ARG_TYPE_CONST) != 0;
   }
   return parameters;
 }

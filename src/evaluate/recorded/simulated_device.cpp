@@ -47,7 +47,7 @@ struct Gpu {
         max_blocks(property(p, "max_blocks_per_multiprocessor", 16)),
         registers(property(p, "registers_per_multiprocessor", 65536)),
         shared(property(p, "shared_memory_per_multiprocessor", 49152)),
-        shared_per_block(property(p, "shared_memory_per_block", 49152)),
+        shared_per_block(property(p, "shared_memory_per_block_optin", property(p, "shared_memory_per_block", 49152))),
         flops_per_cycle(number(p, "compute.sp_flops_per_cycle")),
         bandwidth(number(p, "compute.bandwidth")),
         boost_mhz(number(p, "clock.boost_mhz")),

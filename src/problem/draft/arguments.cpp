@@ -24,60 +24,148 @@ bool strides_by_size(const std::string& expression, const ProblemNames& names) {
   return false;
 }
 
-/// Returns the number of elements that an index reaches as an expression; empty if the body does not show it.
-std::string extent_of(const std::string& index, const KernelUse& use, const ProblemNames& names,
-                      const Geometry& geometry, int depth = 0) {
+/// Whether a term is a size, or a product of sizes and numbers: "4 * plane".
+bool is_offset(const std::string& term, const ProblemNames& names) {
+  const std::vector<std::string> factors = parts_of(term, "*");
+  return std::ranges::all_of(
+             factors, [&](const auto& factor) { return whole_number(factor) || !names.size_named(factor).empty(); }) &&
+         !std::ranges::all_of(factors, [](const auto& factor) { return whole_number(factor).has_value(); });
+}
+
+/// "3 * N" for "N", which is added to "2 * N".
+std::string sum_of(const std::string& offset, const std::string& extent) {
+  if (offset == extent) return "2 * " + extent;
+  const std::size_t star = offset.find(" * ");
+  const auto factor = star == std::string::npos ? std::nullopt : whole_number(offset.substr(0, star));
+  if (factor && offset.substr(star + 3) == extent) return fmt::format("{} * {}", *factor + 1, extent);
+  return offset + " + " + extent;
+}
+
+/// The value of an extent where every size is 1000, to compare it with others.
+double rough_value(const std::string& extent) {
+  static const Value kSize(1000);
+  return Expression::parse(extent).evaluate_real([](std::string_view) { return &kSize; });
+}
+
+/// Numbers of elements that indices reach.
+class ExtentReader {
+ public:
+  ExtentReader(const KernelUse& use, const ProblemNames& names, const Geometry& geometry)
+      : use_(use), names_(names), geometry_(geometry) {}
+
+  /// Returns the number of elements that an index reaches as an expression; empty if the body does not show it.
+  std::string extent_of(const std::string& index, int depth = 0);
+  /// Whether an extent is that of the launch where the body does not show that.
+  bool guessed() const { return guessed_; }
+
+ private:
+  std::optional<std::string> reached(int dimension) {
+    const auto d = static_cast<std::size_t>(dimension);
+    if (d >= geometry_.reach.size()) return std::nullopt;
+    guessed_ = guessed_ || geometry_.guessed.contains(dimension);
+    return geometry_.reach[d];
+  }
+  /// Of "min(max(x, 0), width - 1)".
+  std::string clamped(const std::string& call, int depth);
+  /// Of "4 * plane + i".
+  std::string with_offset(const std::vector<std::string>& terms, int depth);
+
+  const KernelUse& use_;
+  const ProblemNames& names_;
+  const Geometry& geometry_;
+  bool guessed_ = false;
+};
+
+std::string ExtentReader::clamped(const std::string& call, int depth) {
+  const std::size_t open = call.find('(');
+  std::string function = call.substr(0, open);
+  if (function.starts_with("std::")) function.erase(0, 5);
+  if (open == std::string::npos || (function != "min" && function != "max" && function != "clamp")) return {};
+  const std::vector<std::string> bounds = list_at(call, open, ')');
+  for (const std::string& bound : bounds)
+    if (const auto parts = parts_of(bound, "-"); parts.size() == 2 && parts[1] == "1" && function != "max")
+      if (const std::string size = names_.size_named(parts[0]); !size.empty()) return size;
+  for (const std::string& bound : bounds)
+    if (!whole_number(bound))
+      if (const std::string found = extent_of(bound, depth + 1); !found.empty()) return found;
+  return {};
+}
+
+std::string ExtentReader::with_offset(const std::vector<std::string>& terms, int depth) {
+  std::string offset, rest;
+  for (const std::string& term : terms) {
+    if (!is_offset(term, names_)) {
+      rest += (rest.empty() ? "" : " + ") + term;
+      continue;
+    }
+    std::vector<std::string> factors = parts_of(term, "*");
+    for (std::string& factor : factors)
+      if (!whole_number(factor)) factor = names_.size_named(factor);
+    offset += fmt::format("{}{}", offset.empty() ? "" : " + ", fmt::join(factors, " * "));
+  }
+  if (offset.empty() || rest.empty()) return {};
+  const std::string whole = extent_of(rest, depth + 1);
+  return whole.empty() ? std::string() : sum_of(offset, whole);
+}
+
+std::string ExtentReader::extent_of(const std::string& index, int depth) {
   if (depth > 6 || index.size() > 300) return {};
   static const std::regex kCast("\\((?:unsigned|int|long|size_t|uint|ulong|u?int[0-9]+_t| )+\\)");
   const std::string plain = without_parentheses(std::regex_replace(index, kCast, ""));
   if (plain.empty()) return {};
   if (const auto number = whole_number(plain)) return std::to_string(*number + 1);
-  const auto reached = [&](int dimension) {
-    const auto d = static_cast<std::size_t>(dimension);
-    return d < geometry.reach.size() ? std::optional(geometry.reach[d]) : std::nullopt;
-  };
   if (const auto d = KernelUse::block_dimension(plain)) return reached(*d).value_or("");
   const std::vector<std::string> terms = parts_of(plain, "+-");
   const bool name = std::ranges::all_of(plain, kernel_source::in_identifier);
   if (name || (terms.size() > 1 && plain.find('*') == std::string::npos)) {
-    for (const std::string& text : use.bounds_of(plain))
-      if (const std::string found = names.size_in(text); !found.empty()) return found;
+    for (const std::string& text : use_.bounds_of(plain))
+      if (const std::string found = names_.size_in(text); !found.empty()) return found;
   }
-  if (const auto d = KernelUse::thread_dimension(plain); d && reached(*d) && !strides_by_size(plain, names))
-    return *reached(*d);
-  const auto extent = [&](const std::string& part) { return extent_of(part, use, names, geometry, depth + 1); };
+  if (const auto d = KernelUse::thread_dimension(plain); d && !strides_by_size(plain, names_))
+    if (const auto whole = reached(*d)) return *whole;
+  if (parts_of(plain, "+-*/").size() == 1)
+    if (const std::string found = clamped(plain, depth); !found.empty()) return found;
+  const auto extent = [&](const std::string& part) { return extent_of(part, depth + 1); };
   if (name) {
-    if (const std::string found = names.bound(use, plain, 2); !found.empty()) return found;
-    if (const auto blocks = geometry.blocks.find(plain); blocks != geometry.blocks.end()) return blocks->second;
-    if (const std::string stride = names.size_named(use.stride_before(plain)); !stride.empty()) return stride;
-    const std::string value = use.value_of(plain);
+    if (const std::string found = names_.bound(use_, plain, 2); !found.empty()) return found;
+    if (const auto blocks = geometry_.blocks.find(plain); blocks != geometry_.blocks.end()) return blocks->second;
+    if (const std::string stride = names_.size_named(use_.stride_before(plain)); !stride.empty()) return stride;
+    const std::string value = use_.value_of(plain);
     if (value != plain)
       if (const std::string found = extent(value); !found.empty()) return found;
-    return names.bound(use, plain);
+    if (const std::string found = names_.bound(use_, plain); !found.empty()) return found;
+    for (const std::string& text : use_.bounds_of(plain))  // b < 256
+      if (const auto number = whole_number(std::string(trimmed(text)))) return std::to_string(*number);
+    return {};
   }
+  const bool sum = terms.size() > 1 && parts_of(plain, "-").size() == 1;
+  if (sum && std::ranges::any_of(terms, [&](const std::string& term) { return is_offset(term, names_); }))
+    return with_offset(terms, depth);
   for (const std::string& term : terms) {
     const std::vector<std::string> factors = parts_of(term, "*");
     if (factors.size() < 2) continue;
     std::string product, open;
     for (const std::string& factor : factors) {
-      const std::string size = names.size_named(factor);
+      const std::string size = names_.size_named(factor);
       const auto number = whole_number(factor);
       if (!size.empty() || number) {
         product += " * " + (number ? std::to_string(*number) : size);
-      } else if (!names.tunable.contains(factor)) {  // others are tile sizes
+      } else if (!names_.tunable.contains(factor)) {  // others are tile sizes
         if (!open.empty()) return {};
         open = factor;
       }
     }
-    const std::string rows = open.empty() ? std::string("1") : extent(open);
+    std::string rows = open.empty() ? std::string("1") : extent(open);
     if (rows.empty()) return {};
+    if (rows.find('+') != std::string::npos) rows = "(" + rows + ")";
     return rows == "1" && product.size() > 3 ? product.substr(3) : rows + product;
   }
-  if (terms.size() > 1)
-    for (const std::string& term : terms)
-      if (!whole_number(term))
-        if (const std::string found = extent(term); !found.empty()) return found;
-  return {};
+  std::vector<std::string> extents;  // of the terms that have one
+  for (const std::string& term : terms)
+    if (!whole_number(term) && terms.size() > 1)
+      if (const std::string found = extent(term); !found.empty() && !whole_number(found)) extents.push_back(found);
+  if (extents.empty()) return {};
+  return sum && extents.size() == 2 ? sum_of(extents[0], extents[1]) : extents.front();
 }
 
 /// What follows the name and type of an argument, and the comment behind its line.
@@ -116,10 +204,12 @@ Rest buffer(const DraftSource& source, const ProblemNames& names, const Geometry
             const kernel_source::Parameter& parameter, int width, std::vector<std::string>& sums, Guesses& guesses) {
   const BufferUse use = source.use.use_of(parameter.name);
   std::string count;
-  bool by_block = !use.indices.empty();
+  bool by_block = !use.indices.empty(), shown = true;
+  ExtentReader reader(source.use, names, geometry);
   for (const std::string& index : use.indices) {
-    const std::string extent = extent_of(index, source.use, names, geometry);
-    if (count.empty() || std::ranges::count(extent, '*') > std::ranges::count(count, '*')) count = extent;
+    const std::string extent = reader.extent_of(index);
+    shown = shown && !extent.empty();
+    if (!extent.empty() && (count.empty() || rough_value(extent) > rough_value(count))) count = extent;
     const auto block = KernelUse::block_dimension(without_parentheses(index));
     by_block = by_block && block && !geometry.of_block.contains(*block);
   }
@@ -128,8 +218,9 @@ Rest buffer(const DraftSource& source, const ProblemNames& names, const Geometry
     count = names.size(0);
     if (names.sizes.size() > 1 || geometry.dimensions > 1 || names.is_plane(source.kernel.body))
       count += " * " + names.size(1);
-    marks.emplace_back("the source does not show the number of elements");
+    shown = false;
   }
+  if (!shown || reader.guessed()) marks.emplace_back("the source does not show the number of elements");
   const bool read_only = parameter.constant || (use.read && !use.written) || contains(parameter.type, {"constant"});
   const char* access = read_only ? "" : use.read ? ", access = \"read_write\"" : ", access = \"write\"";
   if (!read_only && use.read) marks.emplace_back("read and written: add fill if it must begin with zeros");

@@ -37,6 +37,7 @@ struct Geometry {
   int dimensions = 1;
   std::string block_threads = "1";
   std::vector<std::string> reach;             ///< number of elements, or blocks, in each dimension
+  std::set<int> guessed;                      ///< dimensions of which the body does not show the number
   std::set<int> of_block;                     ///< dimensions in which an element belongs to a block, not to a thread
   std::map<std::string, std::string> blocks;  ///< variables that contain a block's index, and the number of blocks
   std::set<std::string> factors;              ///< parameters for the work per thread

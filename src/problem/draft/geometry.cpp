@@ -12,14 +12,19 @@
 namespace ergotune::draft {
 namespace {
 
-/// Whether the source holds the position in a variable that is the number of the thread and nothing else.
+/// Whether the source holds the position in a variable that is the number of the thread, times its work, and nothing
+/// else.
 bool is_thread_number(const std::string& body, const Position& position, int dimension) {
   if (position.variable.empty()) return false;
   std::smatch found;
   if (!std::regex_search(body, found, std::regex("\\b" + position.variable + "\\s*=\\s*([^;,]+)"))) return false;
   static const std::regex kAround(
       R"(static_cast<[^>]*>|\(\s*(?:un)?signed\s*\)|\(\s*(?:unsigned\s+)?(?:u?int(?:32_t|64_t)?|long|size_t)\s*\)|[\s()])");
-  const std::string text = std::regex_replace(found[1].str(), kAround, "");
+  std::string value = found[1].str();
+  if (const auto factors = parts_of(value, "*"); factors.size() == 2 && !position.factor.empty())
+    for (const std::size_t i : {0u, 1u})
+      if (factors[i] == position.factor) value = factors[1 - i];
+  const std::string text = std::regex_replace(value, kAround, "");
   const char axis = "xyz"[dimension];
   if (text == fmt::format("get_global_id{}", dimension)) return true;
   const std::string group = fmt::format("get_group_id{}", dimension), local = fmt::format("get_local_id{}", dimension);
@@ -110,7 +115,7 @@ class GeometryReader {
   void read_dimension(int d, const std::vector<std::string>& required) {
     const auto dimension = static_cast<std::size_t>(d);
     Position position = source_.use.position(d);
-    certain_ = certain_ && is_thread_number(source_.kernel.body, position, d);
+    certain_ = certain_ && (position.strided || is_thread_number(source_.kernel.body, position, d));
     if (!position.block.empty() && !is_known(position.block)) {
       // blockIdx.x * columns: each block works on a row
       position.of_block = position.of_block || std::ranges::count(names_.sizes, position.block, kSource) > 0;
@@ -123,9 +128,9 @@ class GeometryReader {
     geometry_.reach[dimension] = reach;
     if (!position.variable.empty() && position.of_block) geometry_.blocks[position.variable] = reach;
     std::string work = covered;
-    if (position.factor.empty()) {
-      take_size(dimension, position.of_block);
-    } else if (position.factor != "1" && is_known(position.factor)) {
+    if (const auto each = position.factor.empty() ? 1 : whole_number(position.factor))
+      take_size(dimension, position.of_block, *each);
+    if (!position.factor.empty() && position.factor != "1" && is_known(position.factor)) {
       geometry_.factors.insert(position.factor);
       const std::string factor = names_.in_expressions(position.factor);
       reach = rounded_up(reach, factor);
@@ -186,12 +191,21 @@ class GeometryReader {
     if (reach.empty() && !position.variable.empty())
       reach = names_.size_named(source_.use.stride_before(position.variable));
     if (!reach.empty() && !contains(reach, {"*"})) return reach;
-    guessed_ = guessed_ || names_.sizes.size() > 1;
+    if (names_.sizes.size() > 1 || bounds_only_loops(names_.size(0)))
+      geometry_.guessed.insert(static_cast<int>(dimension));
     return names_.unbound.empty() ? names_.size(dimension) : names_.unbound.front();
   }
 
-  /// Takes the value of a size that no argument passes from the launch in the source.
-  void take_size(std::size_t dimension, bool of_block) {
+  /// Whether a size is only the bound of a loop of each thread, as the number of taps of a filter is.
+  bool bounds_only_loops(const std::string& size) const {
+    const std::vector<std::string> counters = source_.use.loop_counters();
+    return !names_.is_plane(source_.kernel.body) && std::ranges::any_of(counters, [&](const std::string& counter) {
+      return names_.bound(source_.use, counter, 2) == size;
+    });
+  }
+
+  /// Takes the value of a size that no argument passes from the launch in the source. `each`: elements of a thread.
+  void take_size(std::size_t dimension, bool of_block, long each) {
     if (dimension >= source_.launch.grid.size()) return;
     const std::string* const size = names_.source_of(geometry_.reach[dimension]);
     if (!size || names_.given.contains(*size) ||
@@ -199,7 +213,7 @@ class GeometryReader {
       return;
     std::string covered = without_parentheses(source_.launch.grid[dimension]);
     if (!of_block) covered = parts_of(without_parentheses(parts_of(covered, "/").front()), "+").front();
-    if (const auto value = source_.value(covered).value_or(0); value > 0) names_.given[*size] = value;
+    if (const auto value = source_.value(covered).value_or(0); value > 0) names_.given[*size] = value * each;
   }
 
   void add_block_parameters() {
@@ -253,7 +267,7 @@ class GeometryReader {
 
   /// Returns the line for the grid or the threads.
   std::string extent() {
-    const bool shown = !by_block_ && !guessed_ && certain_;  // by the body
+    const bool shown = !by_block_ && geometry_.guessed.empty() && certain_;  // by the body
     if (shown) return quoted("global", items_) + "  # threads, rounded up to whole blocks\n";
     std::string taken;
     if (take_grid(taken))
@@ -279,7 +293,7 @@ class GeometryReader {
   std::map<std::string, std::string> tiles_;        ///< threads of a block in a dimension with a larger tile
   std::string loops_;                               ///< work of a block over which its threads loop
   bool by_block_ = false;                           ///< the number of blocks does not follow from that of threads
-  bool guessed_ = false, certain_ = true;
+  bool certain_ = true;
 };
 
 }  // namespace

@@ -8,6 +8,7 @@
 
 #include "base/kernel_source/outline.hpp"
 #include "base/text.hpp"
+#include "problem/draft/source_text.hpp"
 
 namespace ergotune::draft {
 namespace {
@@ -55,6 +56,28 @@ std::string inside_brackets(const std::string& text, std::size_t open) {
     if ((text[at] == ']' || text[at] == ')') && --depth == 0) return text.substr(open + 1, at - open - 1);
   }
   return {};
+}
+
+/// Returns the factors of each term of a sum of products; products of sums are multiplied out.
+std::vector<std::vector<std::string>> products_of(const std::string& expression, int depth = 0) {
+  std::vector<std::vector<std::string>> products;
+  for (const std::string& term : parts_of(without_parentheses(expression), "+")) {
+    std::vector<std::vector<std::string>> whole(1);
+    for (const std::string& part : parts_of(term, "*")) {
+      const std::string factor = without_parentheses(part);
+      const bool sum = depth < 3 && (parts_of(factor, "+").size() > 1 || parts_of(factor, "*").size() > 1);
+      const auto inner = sum ? products_of(factor, depth + 1) : std::vector<std::vector<std::string>>{{factor}};
+      std::vector<std::vector<std::string>> next;
+      for (const auto& left : whole)
+        for (const auto& right : inner) {
+          next.push_back(left);
+          next.back().insert(next.back().end(), right.begin(), right.end());
+        }
+      whole = std::move(next);
+    }
+    products.insert(products.end(), whole.begin(), whole.end());
+  }
+  return products;
 }
 
 }  // namespace
@@ -135,6 +158,7 @@ Position KernelUse::position(int dimension) const {
     }
     const bool whole = has(one.value, block) || has(one.value, global);
     if (!whole) continue;  // a position within the block
+    if (auto strided = strided_position(one, dimension)) return *std::move(strided);
     position = {one.variable, "", "", "", false};
     if (const auto factor = find(one.value, "\\)\\s*\\*\\s*([A-Za-z_0-9]+)\\s*$")) position.factor = *factor;
     if (const auto factor = find(one.value, "^" + std::string(kIdentifier) + "\\s*\\*\\s*" + global + "$"))
@@ -169,6 +193,41 @@ Position KernelUse::position(int dimension) const {
       !has(body_, block + "[^;=\\[\\]]*\\+\\s*" + thread))
     position.of_block = true;
   return position;
+}
+
+std::optional<Position> KernelUse::strided_position(const Assignment& one, int dimension) const {
+  constexpr std::size_t kLongest = 200;
+  if (one.value.size() > kLongest) return std::nullopt;
+  const std::regex block(block_index(dimension)), thread(local_index(dimension));
+  const std::regex size(std::string("blockDim\\s*\\.\\s*") + kAxes[static_cast<std::size_t>(dimension)] +
+                        "|get_local_size\\s*\\(\\s*" + std::to_string(dimension) + "\\s*\\)");
+  std::vector<std::string> work, step;  // factors of the block's index, and of the counter
+  std::size_t threads = 0;
+  for (std::vector<std::string>& product : products_of(one.value)) {
+    const auto index = std::ranges::find_if(product, [&](const auto& f) { return std::regex_match(f, block); });
+    if (index != product.end()) {
+      product.erase(index);
+      work = product;
+    } else if (product.size() == 1 && std::regex_match(product.front(), thread)) {
+      ++threads;
+    } else if (product.size() == 2 && step.empty()) {
+      step = product;
+    } else {
+      return std::nullopt;
+    }
+  }
+  if (threads != 1 || work.size() != 2 || step.size() != 2) return std::nullopt;
+  for (const auto& [counter, stride] : {std::pair(step[0], step[1]), std::pair(step[1], step[0])}) {
+    const auto shared = std::ranges::find(work, stride);
+    if (shared == work.end() || !std::ranges::all_of(counter, kernel_source::in_identifier)) continue;
+    const std::string& factor = work[shared == work.begin() ? 1 : 0];
+    const std::vector<std::string> counters = loop_counters(), bounds = bounds_of(counter);
+    if (std::ranges::count(counters, counter) == 0 ||
+        !std::ranges::any_of(bounds, [&](const std::string& bound) { return trimmed(bound) == factor; }))
+      continue;
+    return Position{one.variable, std::regex_match(stride, size) ? "" : stride, "", factor, false, false, true};
+  }
+  return std::nullopt;
 }
 
 bool KernelUse::added_to_thread(int dimension, const std::string& factor) const {

@@ -24,6 +24,7 @@ struct Position {
   std::string factor;     ///< number of elements per thread; empty: one
   bool of_block = false;  ///< the position belongs to a block, not to a thread
   bool loops = false;     ///< `block` is the work of a block, over which its `threads` (empty: any number) loop
+  bool strided = false;   ///< a thread's elements lie a block apart: (block index * factor + k) * block + thread index
 };
 
 class KernelUse {
@@ -66,6 +67,9 @@ class KernelUse {
   };
 
   void read_assignments();
+  /// Returns the position of `(blockIdx.x * PER + k) * blockDim.x + threadIdx.x` in any order, where k counts to PER;
+  /// nullopt for other values.
+  std::optional<Position> strided_position(const Assignment& one, int dimension) const;
   /// True for "blockIdx.x * factor + threadIdx.x", also in two statements.
   bool added_to_thread(int dimension, const std::string& factor) const;
   BufferUse use_of(const std::string& buffer, int depth) const;

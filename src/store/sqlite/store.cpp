@@ -295,6 +295,13 @@ void Store::set_metrics(const std::vector<StoredRow>& rows) {
   state_->commit(transaction);
 }
 
+std::uint64_t Store::configurations(std::int64_t session) const {
+  Statement count(state_->database, "SELECT count(DISTINCT configuration) FROM measurements WHERE session = ?",
+                  session);
+  count.step();
+  return static_cast<std::uint64_t>(count.integer(0));
+}
+
 std::vector<StoredRow> Store::rows(std::int64_t session) const {
   std::vector<StoredRow> result;
   Statement rows(state_->database,

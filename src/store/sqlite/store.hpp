@@ -55,7 +55,7 @@ struct SessionInfo {
   std::vector<std::string> parameter_names;
   /// Objective of the last run; in stores without runs, of the session.
   ObjectiveSpec objective;
-  std::uint64_t rows = 0;
+  std::uint64_t rows = 0;  ///< with repeats of the confirmation and baseline runs
   std::uint64_t runs = 0;
   /// Set by sessions(): the constants in which the sessions of this problem differ (`tune --set`).
   Constants constants;
@@ -144,6 +144,8 @@ class Store {
   void set_metrics(const std::vector<StoredRow>& rows);
   /// Adds many rows in one transaction (for imports): all of them, or none if it throws.
   void add_all(std::int64_t session, const std::vector<StoredRow>& rows);
+  /// The number of configurations that have a row.
+  std::uint64_t configurations(std::int64_t session) const;
   /// All rows, in the order of their insertion.
   std::vector<StoredRow> rows(std::int64_t session) const;
   /// current_rows() of the session.

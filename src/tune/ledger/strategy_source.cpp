@@ -127,6 +127,7 @@ void StrategySource::take(const ConfigurationRequest& wanted, const Measurement&
 void StrategySource::learn(const ConfigurationRequest& wanted, const Measurement& measurement, bool fresh) {
   ++learned_;
   if (fresh) {
+    timeouts_ += measurement.status == Status::timeout;
     came_.push_back(standing_.ledger().now());
     if (came_.size() > kPaced) came_.pop_front();
     const auto energy = measurement.value("energy"), time = measurement.value("time");
@@ -176,6 +177,11 @@ std::string StrategySource::budget_spent(bool keep, double ahead) const {
 std::string StrategySource::must_stop(bool keep) {
   if (standing_.ledger().take_confirm_request()) return "the web page asked to confirm the best so far";
   if (std::string why = budget_spent(keep); !why.empty()) return why;
+  if (options_.early_stop && measures() && timeouts_ >= kMostTimeouts && standing_.usable() == 0)
+    return fmt::format(
+        "nothing has worked, and {} configurations ended at their time limit: a smaller problem or a longer limit is "
+        "needed, or a default that is known to work; --no-early-stop goes on",
+        timeouts_);
   constexpr std::size_t kPatience = 1000;
   if (known_in_a_row_ > kPatience + 2 * standing_.order().size())
     return fmt::format("the strategy asked {} times in a row for configurations that are known already",

@@ -45,8 +45,8 @@ class StrategySource : public Source {
   std::vector<ConfigurationRequest> next(std::size_t room) override;
   void take(const ConfigurationRequest& wanted, const Measurement& measurement, bool fresh) override;
   std::string stop() override;
-  /// Of that, what leaves no choice: a request, or a budget that is spent. `keep`: less what is kept for confirmation;
-  /// `ahead`: in so many seconds.
+  /// Of that, what leaves no choice: a request, a budget that is spent, or nothing but timeouts. `keep`: less what is
+  /// kept for confirmation; `ahead`: in so many seconds.
   std::string must_stop(bool keep = true);
   std::string budget_spent(bool keep, double ahead = 0) const;
   /// Of the budget that is closest to its end; 0 where there is none.
@@ -78,6 +78,8 @@ class StrategySource : public Source {
   static constexpr std::size_t kPaced = 16;
   /// Fewer repeats compare nothing: the two best and the default, twice.
   static constexpr double kFewestRepeats = 6;
+  /// Configurations that end at their time limit, without one that works, after which more are not tried.
+  static constexpr std::size_t kMostTimeouts = 3;
   /// Usable configurations without a better one, at least, before a search ends by itself.
   static constexpr std::size_t kEnoughWithout = 100;
 
@@ -110,6 +112,7 @@ class StrategySource : public Source {
   mutable RepeatCost kept_;
   mutable std::size_t kept_at_ = 0;               ///< results when that was worked out
   std::size_t learned_ = 0, known_in_a_row_ = 0;  ///< results; requested by the strategy since the last fresh result
+  std::size_t timeouts_ = 0;
   double paused_before_ = 0;
 };
 
