@@ -31,16 +31,24 @@ double scalar_value(const Outcome& outcome) {
   return positive ? product : sum;
 }
 
+std::optional<ConfigurationIndex> best_of(const PriorResults& prior) {
+  std::optional<ConfigurationIndex> best;
+  double least = std::numeric_limits<double>::infinity();
+  for (const auto& [index, outcome] : prior.outcomes) {
+    const double value = scalar_value(outcome);
+    if (!(value < least)) continue;
+    least = value;
+    best = index;
+  }
+  return best;
+}
+
 StrategyBase::StrategyBase(std::string name, const StrategyContext& context)
     : name_(std::move(name)), context_(context), random_(context.seed), memory_(context.space->size()) {
   // The best configuration of an earlier search is evaluated first; a misleading prior costs no more than that.
   for (const PriorResults& prior : context.priors) {
-    const std::pair<ConfigurationIndex, Outcome>* best = nullptr;
-    for (const auto& one : prior.outcomes) {
-      const bool counts = one.second.ok && one.first < memory_.size();
-      if (counts && (best == nullptr || scalar_value(one.second) < scalar_value(best->second))) best = &one;
-    }
-    if (best != nullptr) propose(best->first);
+    const auto best = best_of(prior);
+    if (best && *best < memory_.size()) propose(*best);
   }
 }
 

@@ -118,6 +118,9 @@ class StrategyBase : public Strategy {
 /// are positive (for energy and time: the energy-delay product), else the sum.
 double scalar_value(const Outcome& outcome);
 
+/// What a search with this prior begins with; nullopt if nothing works.
+std::optional<ConfigurationIndex> best_of(const PriorResults& prior);
+
 using StrategyList = std::vector<StrategyDescription>;
 
 /// A description whose `make` constructs a T from the context.

@@ -94,6 +94,23 @@ TEST_F(Screening, TheBestHasNoMoreEnergyThanTheFastest) {
   EXPECT_LE(energy_of(space.configuration(best)), energy_of(fastest));
 }
 
+// However many are faster here.
+TEST_F(Screening, TheEnergyOfTheBestOfAnEarlierSearchIsMeasured) {
+  const ConfigurationIndex fastest_there = *space.index_of({Value(10), Value(8)});
+  PriorResults prior{"by time", {}};
+  for (ConfigurationIndex i = 0; i < space.size(); ++i) {
+    Outcome outcome;
+    outcome.ok = true;
+    outcome.values = {i == fastest_there ? 1e-4 : time_of(space.configuration(i))};
+    prior.outcomes.emplace_back(i, outcome);
+  }
+  options.priors = {prior};
+  options.budget.evaluations = 60;
+  options.confirm = false;
+  run();
+  EXPECT_TRUE(energies.contains(space.configuration(fastest_there)));
+}
+
 // 15 compile workers and one device: within 10 s, preparation included, at most the energy of what a search by time
 // finds in 6 s, whether or not everything is compiled already.
 TEST(ScreeningInTime, NeedsNoMoreEnergyThanTheFastestOfASearchByTime) {

@@ -10,13 +10,17 @@ std::vector<ConfigurationIndex> ScreeningSource::promising(std::size_t room) con
   for (const ConfigurationIndex index : standing_.order())
     if (standing_.is_guess(index) && standing_.outcome(index).ok && !asked_.contains(index))
       list.emplace_back(standing_.outcome(index).values.front(), index);
-  std::ranges::sort(list);
+  std::ranges::sort(list, [&](const auto& a, const auto& b) {
+    const bool known = incumbents_.contains(a.second), other_known = incumbents_.contains(b.second);
+    return known != other_known ? known : a < b;
+  });
   std::vector<ConfigurationIndex> best;
   for (int too_slow = 0; const auto& [objective, index] : list) {
     if (best.size() == room || too_slow == kTooSlow) break;
     const double longest = ledger_.energy_by_time().longest(search_.bound_of(index).above);
-    too_slow = *standing_.measurement(index).value("time") > longest ? too_slow + 1 : 0;
-    if (too_slow == 0) best.push_back(index);
+    const bool slow = *standing_.measurement(index).value("time") > longest;
+    if (!incumbents_.contains(index)) too_slow = slow ? too_slow + 1 : 0;
+    if (!slow) best.push_back(index);
   }
   return best;
 }

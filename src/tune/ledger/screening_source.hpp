@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <set>
+#include <utility>
 
 #include "tune/ledger/leaderboard.hpp"
 #include "tune/ledger/strategy_source.hpp"
@@ -15,10 +16,13 @@ namespace ergotune {
 /// their energy is measured where they are as promising.
 class ScreeningSource : public Source {
  public:
-  /// The energy of `first` is measured while the first of the search compile.
+  /// At most, so that the fastest of this search is among the first few energies as well.
+  static constexpr std::size_t kIncumbents = 3;
+  /// The energy of `first` is measured while the first of the search compile. The second part begins with those of
+  /// `incumbents`, the best of earlier searches.
   ScreeningSource(StrategySource& search, Leaderboard& standing, const Ledger& ledger,
-                  std::optional<ConfigurationIndex> first)
-      : search_(search), standing_(standing), ledger_(ledger), first_(first) {}
+                  std::optional<ConfigurationIndex> first, std::set<ConfigurationIndex> incumbents)
+      : search_(search), standing_(standing), ledger_(ledger), first_(first), incumbents_(std::move(incumbents)) {}
   std::vector<ConfigurationRequest> next(std::size_t room) override;
   void take(const ConfigurationRequest& wanted, const Measurement& measurement, bool fresh) override;
   std::string stop() override;
@@ -33,7 +37,7 @@ class ScreeningSource : public Source {
   /// The energies of so many are worth more than the repeats of fewer.
   static constexpr std::size_t kFewEnergies = 4;
 
-  /// The best by the model whose energy is to be measured, `room` at most.
+  /// Those whose energy is to be measured next: incumbents, then the best by the model, `room` at most.
   std::vector<ConfigurationIndex> promising(std::size_t room) const;
   /// Why there is no time for the energy of one more; empty if there is.
   std::string no_time() const;
@@ -43,6 +47,7 @@ class ScreeningSource : public Source {
   Leaderboard& standing_;
   const Ledger& ledger_;
   std::optional<ConfigurationIndex> first_;
+  std::set<ConfigurationIndex> incumbents_;
   std::set<ConfigurationIndex> asked_;                                 ///< for their energy
   std::size_t under_way_ = 0, energies_under_way_ = 0, energies_ = 0;  ///< energies_: measured
   double energy_seconds_ = 0;                                          ///< of the last energy

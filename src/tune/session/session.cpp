@@ -11,6 +11,7 @@
 #include "base/text.hpp"
 #include "ergotune/error.hpp"
 #include "measure/execution_parameters.hpp"
+#include "search/strategy_base.hpp"
 #include "tune/ledger/fair_source.hpp"
 #include "tune/ledger/leaderboard.hpp"
 #include "tune/ledger/screening_source.hpp"
@@ -197,7 +198,11 @@ bool Search::can_screen() const {
 std::string Search::search() {
   std::optional<ConfigurationIndex> reference = default_;
   if (!reference || !standing_.seen(*reference) || !standing_.outcome(*reference).ok) reference = standing_.best();
-  ScreeningSource screening(source_, standing_, ledger_, reference);
+  std::set<ConfigurationIndex> incumbents;
+  for (const PriorResults& prior : options_.priors)
+    if (const auto best = search::best_of(prior); best && incumbents.size() < ScreeningSource::kIncumbents)
+      incumbents.insert(*best);
+  ScreeningSource screening(source_, standing_, ledger_, reference, std::move(incumbents));
   BaselineRunSource fair(screens_ ? static_cast<Source&>(screening) : source_, ledger_, reference,
                          options_.reference_every);
   const std::string why = ledger_.drive(fair);
