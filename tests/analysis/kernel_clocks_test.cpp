@@ -7,6 +7,7 @@
 #include "analysis/kernel_clocks.hpp"
 #include "analysis/size_choice.hpp"
 #include "ergotune/error.hpp"
+#include "ergotune/problem.hpp"
 #include "evaluate/recorded/simulated.hpp"
 
 namespace ergotune {

@@ -168,7 +168,7 @@ TEST(Expression, FailsWhereArithmeticDoes) {
       {"exp(1000)", "too large"},      {"int('x')", "cannot read"},     {"ceil(1e300)", "64 bits"},
   };
   for (const auto& [text, words] : cases) {
-    EXPECT_THAT(error_of([&] { Expression::parse(text).evaluate(kNames); }), HasSubstr(words)) << text;
+    EXPECT_THAT(error_of([&, &text = text] { Expression::parse(text).evaluate(kNames); }), HasSubstr(words)) << text;
   }
 }
 
@@ -193,7 +193,7 @@ TEST(Expression, RefusesWhatItCannotParse) {
       {"in", "not expected"},
   };
   for (const auto& [text, words] : cases) {
-    EXPECT_THAT(error_of([&] { Expression::parse(text); }), HasSubstr(words)) << text;
+    EXPECT_THAT(error_of([&, &text = text] { Expression::parse(text); }), HasSubstr(words)) << text;
   }
   EXPECT_THROW(Expression::parse(std::string(5000, '(')), UserError);
   EXPECT_THROW(Expression::parse(std::string(5000, '-') + "1"), UserError);

@@ -182,7 +182,7 @@ void require_disjoint(const std::vector<std::unique_ptr<Sensor>>& sensors) {
 std::vector<std::string> sensors_of_machine() {
   std::vector<SensorInfo> all = list_sensors(), chosen;
   // Rails are parts of a module if its supply is measured, too.
-  std::ranges::stable_partition(all, [](const SensorInfo& info) { return info.scope != SensorScope::rail; });
+  std::stable_partition(all.begin(), all.end(), [](const SensorInfo& info) { return info.scope != SensorScope::rail; });
   for (SensorInfo& info : all) {
     const bool part = family_of(info) == "rapl" && device_of(info) != info.id;
     const auto overlaps = [&](const SensorInfo& other) { return sensors_overlap(info, other); };

@@ -13,6 +13,8 @@
 #include <string>
 #include <thread>
 
+#include "base/clock.hpp"
+
 namespace ergotune::test {
 
 /// P(t) = base + amplitude * sin(2 pi t / period), and its integral.
