@@ -90,7 +90,7 @@ TEST(SimulatedDevice, BlocksMayHaveTheSharedMemoryThatTheirGpuGrants) {
     Problem problem;
     problem.simulation["shared_bytes"] = Expression::parse("BYTES");
     const SimulatedDevice device(load_device_profile(name), problem,
-                                 {parameter("BYTES", {most * 1024, most * 1024 + 16})});
+                                 {test::listed("BYTES", {most * 1024, most * 1024 + 16})});
     EXPECT_EQ(device.truth({Value(most * 1024)}).status, Status::ok) << name;
     EXPECT_EQ(device.truth({Value(most * 1024 + 16)}).status, Status::launch_error) << name;
   }
