@@ -11,6 +11,7 @@
 
 #include "base/clock.hpp"
 #include "base/files.hpp"
+#include "base/json_text.hpp"
 #include "base/text.hpp"
 #include "ergotune/error.hpp"
 #include "ergotune/problem.hpp"
@@ -100,8 +101,6 @@ Object macros_of(const Problem& problem, const std::vector<Parameter>& parameter
 
 }  // namespace
 
-std::string text_of(const Object& document) { return document.dump(-1, ' ', false, Object::error_handler_t::replace); }
-
 std::string SessionView::results(std::int64_t after, std::size_t limit, std::int64_t& last) const {
   const auto begin = std::upper_bound(log_.begin(), log_.end(), std::pair(after, ~std::size_t{0}));
   const auto count = std::min<std::size_t>(limit, static_cast<std::size_t>(log_.end() - begin));
@@ -134,9 +133,9 @@ std::optional<std::string> SessionView::worked_out(Work& work, const std::option
   work.future = std::async(std::launch::async, [copy = source_, objective, findings] {
     try {
       const RankedResults ranked = rank_source(copy, objective);
-      return text_of(findings ? report_findings(copy, ranked) : report_document(copy, ranked));
+      return json_text(findings ? report_findings(copy, ranked) : report_document(copy, ranked));
     } catch (const std::exception& error) {
-      return text_of(Object{{"error", error.what()}});
+      return json_text(Object{{"error", error.what()}});
     }
   });
   return std::nullopt;
@@ -148,7 +147,7 @@ std::optional<std::string> SessionView::head(const std::optional<std::string>& o
   Object runs = Object::array();
   for (const RunInfo& run : runs_) runs.push_back(run_json(run));
   return fmt::format("{{\"session\":{},\"store\":{},\"last\":{},\"runs\":{},\"document\":{}}}", session_,
-                     text_of(Object(file_.string())), last(), text_of(runs), *document);
+                     json_text(Object(file_.string())), last(), json_text(runs), *document);
 }
 
 std::optional<std::string> SessionView::findings(const std::optional<std::string>& objective) {
@@ -200,8 +199,8 @@ std::string SessionView::configuration(std::size_t row) {
   document["command"] = nullptr;
   if (problem_ && !problem_->file.empty())
     document["command"] = shell_command({"ergotune", "measure", problem_->file.string(), "--device",
-                                         device_id(recording.device), "--config", text_of(code)});
-  return text_of(document);
+                                         device_id(recording.device), "--config", json_text(code)});
+  return json_text(document);
 }
 
 void SessionView::find_live() {
@@ -234,7 +233,7 @@ std::string SessionView::state() {
   // a session that has ended is not live, though its process may still exist
   if (live.empty() || !Object::accept(live) || (!runs_.empty() && runs_.back().ended_at > 0)) live = "null";
   return fmt::format("{{\"live\":{},\"run\":{},\"rows\":{},\"last\":{}}}", live,
-                     runs_.empty() ? "null" : text_of(run_json(runs_.back())), size(), last());
+                     runs_.empty() ? "null" : json_text(run_json(runs_.back())), size(), last());
 }
 
 std::string SessionView::samples(std::uint64_t& next) const {
@@ -255,15 +254,15 @@ std::string SessionView::samples(std::uint64_t& next) const {
     writer.push_back(sample.writer);
     reasons.push_back(std::string(sample.reasons));
   }
-  return text_of({{"next", next},
-                  {"time", t},
-                  {"power_w", power},
-                  {"core_mhz", core},
-                  {"memory_mhz", memory},
-                  {"temperature_c", heat},
-                  {"window", window},
-                  {"runner", writer},
-                  {"reasons", reasons}});
+  return json_text(Object{{"next", next},
+                          {"time", t},
+                          {"power_w", power},
+                          {"core_mhz", core},
+                          {"memory_mhz", memory},
+                          {"temperature_c", heat},
+                          {"window", window},
+                          {"runner", writer},
+                          {"reasons", reasons}});
 }
 
 std::string SessionView::log(std::uint64_t& next) const {

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "base/clock.hpp"
+#include "base/json_text.hpp"
 #include "ergotune/error.hpp"
 #include "report/result_document.hpp"
 #include "search/ranking.hpp"
@@ -251,7 +252,7 @@ bool SessionView::update(std::size_t limit) {
 void SessionView::note(double time, const char* level, std::string text) {
   const nlohmann::ordered_json line{
       {"n", lines_before_ + lines_.size()}, {"time", time}, {"level", level}, {"text", std::move(text)}};
-  lines_.push_back(text_of(line));
+  lines_.push_back(json_text(line));
   if (lines_.size() <= kMostLines) return;
   lines_.pop_front();
   ++lines_before_;

@@ -18,9 +18,6 @@
 
 namespace ergotune::serve {
 
-/// A JSON document on one line; bytes that are not UTF-8 are replaced.
-std::string text_of(const nlohmann::ordered_json& document);
-
 class SessionView {
  public:
   /// Throws UserError if the store does not contain the session.

@@ -8,6 +8,7 @@
 
 #include "analysis/comparison.hpp"
 #include "base/clock.hpp"
+#include "base/json_text.hpp"
 #include "ergotune/error.hpp"
 #include "report/comparison_json.hpp"
 
@@ -21,7 +22,7 @@ constexpr std::size_t kAtOnce = 20'000;
 constexpr std::size_t kMostViews = 64;
 
 Answer failure(int status, const std::string& message) {
-  return {status, "application/json", text_of({{"error", message}})};
+  return {status, "application/json", json_text(Object{{"error", message}})};
 }
 
 }  // namespace
@@ -125,7 +126,7 @@ std::string Site::sessions() const {
       list.push_back({{"store", file.string()}, {"error", error.what()}});
     }
   }
-  return text_of({{"sessions", std::move(list)}, {"first", first()}});
+  return json_text(Object{{"sessions", std::move(list)}, {"first", first()}});
 }
 
 std::optional<Answer> Site::of_session(const Route& route) {
@@ -134,7 +135,7 @@ std::optional<Answer> Site::of_session(const Route& route) {
   using Kind = Route::Kind;
   if (route.kind == Kind::control) {
     if (!view->ask(route.ask)) return failure(409, "no process on this machine works on this session");
-    return Answer{.body = text_of({{"asked", route.ask}})};
+    return Answer{.body = json_text(Object{{"asked", route.ask}})};
   }
   if (route.number < 0) return failure(400, "a whole number from 0 on is needed");
   const bool more = view->update(kAtOnce);
@@ -168,7 +169,7 @@ std::optional<Answer> Site::compare(const Route& route) {
     compared.push_back({&one->source().recording, &objectives.back()});
   }
   return Answer{200, "application/json",
-                text_of(comparison_json(route.sessions, compared, compare_sessions(compared)))};
+                json_text(comparison_json(route.sessions, compared, compare_sessions(compared)))};
 }
 
 std::optional<Answer> Site::answer(const Route& route) {

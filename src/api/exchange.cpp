@@ -10,6 +10,7 @@
 #include "api/wisdom_records.hpp"
 #include "base/clock.hpp"
 #include "base/files.hpp"
+#include "base/json_text.hpp"
 #include "ergotune/error.hpp"
 #include "ergotune/problem_file.hpp"
 #include "evaluate/recorded/replay.hpp"
@@ -40,9 +41,7 @@ ImportedSession import_recording(Store& store, const Recording& recording) {
   for (const Parameter& parameter : recording.parameters) names.push_back(parameter.name);
   const nlohmann::ordered_json environment{{"imported_from", file}, {"imported_at", iso_time(wall_seconds())}};
   ImportedSession imported;
-  imported.session =
-      store.session(identity, names, recording.objective.text,
-                    environment.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace), document);
+  imported.session = store.session(identity, names, recording.objective.text, json_text(environment), document);
   std::set<Configuration> known;
   for (StoredRow& row : store.rows(imported.session)) known.insert(std::move(row.configuration));
   std::vector<StoredRow> rows;

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/extensions.hpp"
+#include "base/json_text.hpp"
 #include "base/process/environment.hpp"
 #include "problem/tables/setting_table.hpp"
 #include "report/result_document.hpp"
@@ -62,7 +63,7 @@ TuneResult tune(ProblemFile problem, const TuneOptions& options) {
   out.evaluated = tuned.run.evaluated;
   out.resumed = tuned.run.resumed;
   out.seconds = tuned.run.seconds;
-  out.json = result_document(tuned).dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  out.json = json_text(result_document(tuned), 2);
   return out;
 }
 

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/clock.hpp"
-#include "base/json_depth.hpp"
+#include "base/json_text.hpp"
 #include "base/statistics.hpp"
 #include "device/device.hpp"
 #include "ergotune/error.hpp"

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "base/extensions.hpp"
+#include "base/json_text.hpp"
 #include "cli/command.hpp"
 #include "cli/output/table.hpp"
 #include "device/device.hpp"
@@ -57,9 +58,7 @@ void print_warnings(const std::filesystem::path& file, const std::vector<std::st
   for (const std::string& warning : warnings) fmt::print(stderr, "warning: {}: {}\n", file.string(), warning);
 }
 
-void print_json(const nlohmann::ordered_json& document) {
-  fmt::print("{}\n", document.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
-}
+void print_json(const nlohmann::ordered_json& document) { fmt::print("{}\n", json_text(document, 2)); }
 
 Option add_json_option(Verb verb, bool& json) {
   return verb.add_flag("--json", json, "Print one JSON document on standard output");

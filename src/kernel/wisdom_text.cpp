@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
-#include "base/json_depth.hpp"
+#include "base/json_text.hpp"
 #include "kernel/wisdom.hpp"
 
 namespace ergotune {
@@ -139,8 +139,6 @@ WisdomRecord record_in(const Json& json) {
   return record;
 }
 
-std::string one_line(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
-
 /// Reads lines with their numbers.
 class Lines {
  public:
@@ -225,11 +223,11 @@ std::string to_json_line(const WisdomRecord& record) {
   add(json, "compiler", record.compiler);
   add(json, "host", record.host);
   add(json, "tuned_at", record.tuned_at);
-  return one_line(json);
+  return json_text(json);
 }
 
 std::string to_text(const Wisdom& wisdom) {
-  std::string text = one_line(Json{{"ergotune_wisdom", kVersion}, {"kernel", wisdom.kernel}}) + "\n";
+  std::string text = json_text(Json{{"ergotune_wisdom", kVersion}, {"kernel", wisdom.kernel}}) + "\n";
   for (const WisdomRecord& record : wisdom.records) text += to_json_line(record) + "\n";
   return text;
 }
@@ -317,8 +315,8 @@ std::string to_kernel_launcher(const Wisdom& wisdom, std::vector<std::string>& n
         "{}: {} of {} records are left out: another objective than {}, other parameters, or more than three sizes",
         wisdom.kernel, left_out, wisdom.records.size(), first->objective));
   std::string text =
-      Json{{"version", "1.0"}, {"objective", first->objective}, {"tunable_parameters", names}, {"key", wisdom.kernel}}
-          .dump(-1, ' ', false, Json::error_handler_t::replace) +
+      json_text(Json{
+          {"version", "1.0"}, {"objective", first->objective}, {"tunable_parameters", names}, {"key", wisdom.kernel}}) +
       "\n";
   for (auto& [where, records] : groups) {
     std::ranges::stable_sort(records, [](const auto* a, const auto* b) { return *a->score < *b->score; });
@@ -332,7 +330,7 @@ std::string to_kernel_launcher(const Wisdom& wisdom, std::vector<std::string>& n
           {first->objective, *record->score / scale(first->objective)},
           {"environment",
            {{"device_name", record->device.name}, {"host_name", record->host}, {"date", record->tuned_at}}}};
-      text += line.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+      text += json_text(line) + "\n";
     }
   }
   return text;

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "base/json_depth.hpp"
+#include "base/json_text.hpp"
 #include "base/process/environment.hpp"
 #include "base/process/process.hpp"
 #include "base/text.hpp"

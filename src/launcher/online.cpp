@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/clock.hpp"
+#include "base/json_text.hpp"
 #include "ergotune/error.hpp"
 #include "kernel/compare.hpp"
 #include "kernel/wisdom_key.hpp"
@@ -264,7 +265,7 @@ void TunedKernel::note_state(OnlineTuning& online, bool settled, const std::stri
   }
   if (!trouble.empty()) state["message"] = trouble;
   const std::lock_guard lock(online.mutex);
-  online.state = state.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  online.state = json_text(state);
 }
 
 }  // namespace ergotune::launcher

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/json_text.hpp"
 #include "device/backend.hpp"
 #include "ergotune/error.hpp"
 #include "kernel/wisdom_key.hpp"
@@ -442,7 +443,7 @@ std::string TunedKernel::why(void* queue, Arguments arguments) {
     const std::lock_guard lock(online->mutex);
     if (!online->state.empty()) document["online"] = Json::parse(online->state);
   }
-  return document.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return json_text(document);
 }
 
 }  // namespace ergotune::launcher

@@ -9,7 +9,7 @@
 #include <map>
 
 #include "base/clock.hpp"
-#include "base/json_depth.hpp"
+#include "base/json_text.hpp"
 #include "ergotune/error.hpp"
 #include "problem/tables/quantity.hpp"
 #include "report/prediction.hpp"
@@ -228,7 +228,7 @@ class ReportDocument {
 
 using Rows = std::vector<std::size_t>;
 
-std::string quoted(const std::string& text) { return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace); }
+std::string quoted(const std::string& text) { return json_text(Json(text)); }
 
 /// Appends "name":[...], where `write` appends the element of each row.
 template <typename Write>
@@ -263,7 +263,7 @@ void add_names(std::string& out, const std::string& name, const Rows& rows, cons
     of.push_back(place->second);
   }
   std::size_t at = 0;
-  out += quoted(name) + ":{\"names\":" + Json(names).dump(-1, ' ', false, Json::error_handler_t::replace) + ",";
+  out += quoted(name) + ":{\"names\":" + json_text(Json(names)) + ",";
   add_list(out, "of", rows, [&](auto to, std::size_t) { fmt::format_to(to, "{}", of[at++]); });
   out += '}';
 }
@@ -322,7 +322,7 @@ void add_session(ReportSource& source, const SessionInfo& session, const std::st
     environment.erase(known);  // among the counts it would be ambiguous: it is the size of the space, not a number of
                                // measurements
   }
-  source.environment = environment.dump(-1, ' ', false, Json::error_handler_t::replace);
+  source.environment = json_text(environment);
 }
 
 Objective report_objective(const Recording& recording, const std::optional<std::string>& wanted) {
@@ -371,7 +371,7 @@ std::string columns_json(const Recording& recording, const Objective& objective,
     for (const Value& value : recording.parameters[p].values)
       values.push_back(std::visit([](const auto& v) { return Json(v); }, value.data()));
     out += fmt::format("{}{{\"name\":{},\"values\":{},", p ? "," : "", quoted(recording.parameters[p].name),
-                       values.dump(-1, ' ', false, Json::error_handler_t::replace));
+                       json_text(values));
     add_list(out, "of", rows, [&](auto to, std::size_t row) { fmt::format_to(to, "{}", recording.position(row)[p]); });
     out += '}';
   }

@@ -10,6 +10,7 @@
 
 #include "analysis/svg_chart.hpp"
 #include "base/files.hpp"
+#include "base/json_text.hpp"
 #include "ergotune/random.hpp"
 #include "problem/tables/quantity.hpp"
 #include "report/document.hpp"
@@ -142,8 +143,7 @@ std::string saved_data(const std::filesystem::path& file, std::int64_t session,
                 .space = source.space,
                 .table = table_of(ranked),
                 .warnings = recording.warnings};
-  const auto text = [](const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); };
-  return "{\"saved\":true,\"document\":" + text(document) + ",\"findings\":" + text(findings) +
+  return "{\"saved\":true,\"document\":" + json_text(document) + ",\"findings\":" + json_text(findings) +
          ",\"results\":" + columns_json(recording, objective, rows, {.seconds = &source.seconds}) + "}";
 }
 

@@ -31,12 +31,12 @@ double scalar_value(const Outcome& outcome) {
   return positive ? product : sum;
 }
 
-std::optional<ConfigurationIndex> best_of(const PriorResults& prior) {
+std::optional<ConfigurationIndex> best_of(const PriorResults& prior, std::size_t size) {
   std::optional<ConfigurationIndex> best;
   double least = std::numeric_limits<double>::infinity();
   for (const auto& [index, outcome] : prior.outcomes) {
     const double value = scalar_value(outcome);
-    if (!(value < least)) continue;
+    if (index >= size || !(value < least)) continue;
     least = value;
     best = index;
   }
@@ -47,8 +47,7 @@ StrategyBase::StrategyBase(std::string name, const StrategyContext& context)
     : name_(std::move(name)), context_(context), random_(context.seed), memory_(context.space->size()) {
   // The best configuration of an earlier search is evaluated first; a misleading prior costs no more than that.
   for (const PriorResults& prior : context.priors) {
-    const auto best = best_of(prior);
-    if (best && *best < memory_.size()) propose(*best);
+    if (const auto best = best_of(prior, memory_.size())) propose(*best);
   }
 }
 

@@ -118,8 +118,8 @@ class StrategyBase : public Strategy {
 /// are positive (for energy and time: the energy-delay product), else the sum.
 double scalar_value(const Outcome& outcome);
 
-/// What a search with this prior begins with; nullopt if nothing works.
-std::optional<ConfigurationIndex> best_of(const PriorResults& prior);
+/// What a search of a space of this size begins with where it has this prior; nullopt if nothing of it works.
+std::optional<ConfigurationIndex> best_of(const PriorResults& prior, std::size_t size);
 
 using StrategyList = std::vector<StrategyDescription>;
 

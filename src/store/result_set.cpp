@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cctype>
 
-#include "base/json_depth.hpp"
+#include "base/json_text.hpp"
 #include "base/text.hpp"
 #include "ergotune/error.hpp"
 #include "ergotune/problem.hpp"

@@ -10,6 +10,7 @@
 
 #include "base/clock.hpp"
 #include "base/files.hpp"
+#include "base/json_text.hpp"
 #include "capture/capture_folder.hpp"
 #include "capture/verbs/watched_program.hpp"
 #include "cli/command.hpp"
@@ -115,7 +116,7 @@ void write_record(const SeenKernel& kernel, const std::vector<std::string>& prog
                     {"source_hash", kernel.hash}, {"options", kernel.options},
                     {"geometry", kernel.shape},   {"launches", kernel.launches},
                     {"program", program},         {"captured_at", iso_time(wall_seconds())}};
-  write_named_file(folder / kCaptureRecord, record.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+  write_named_file(folder / kCaptureRecord, json_text(record, 2) + "\n");
 }
 
 /// A folder for a kernel that no other of this program has; `replaces`: an older capture's may be taken.

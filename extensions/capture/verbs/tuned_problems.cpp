@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/files.hpp"
-#include "base/json_depth.hpp"
+#include "base/json_text.hpp"
 #include "base/statistics.hpp"
 #include "capture/capture_folder.hpp"
 #include "capture/verbs/watched_program.hpp"

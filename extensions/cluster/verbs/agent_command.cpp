@@ -7,6 +7,7 @@
 #include <csignal>
 #include <memory>
 
+#include "base/json_text.hpp"
 #include "base/process/process.hpp"
 #include "cli/command.hpp"
 #include "cli/companions.hpp"
@@ -100,9 +101,7 @@ void add_agent_command(Verb app) {
     options.interrupted = interruption();
     options.program = ERGOTUNE_VERSION;
     options.node = *node;
-    options.list_devices = [] {
-      return devices_document().dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
-    };
+    options.list_devices = [] { return json_text(devices_document()); };
     options.accompany = [](const std::string& what) { return make_companion(nlohmann::json::parse(what)); };
     if (const int code = run_agent(options); code != 0) throw Exit{code};
   });

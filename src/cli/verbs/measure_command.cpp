@@ -10,6 +10,7 @@
 
 #include "analysis/apart.hpp"
 #include "analysis/kernel_clocks.hpp"
+#include "base/json_text.hpp"
 #include "cli/command.hpp"
 #include "cli/live_options.hpp"
 #include "cli/output/progress.hpp"
@@ -150,9 +151,7 @@ void measure_apart(const MeasureArguments& arguments) {
   }
   std::optional<Attribution> attribution;
   if (method) attribution = attribute(problem, *method, rounds, measurements);
-  if (attribution && store)
-    store->note(session, "attribution",
-                attribution_document(*attribution).dump(-1, ' ', false, Json::error_handler_t::replace));
+  if (attribution && store) store->note(session, "attribution", json_text(attribution_document(*attribution)));
   if (arguments.json)
     return print_json(attribution ? Json{{"rounds", entries}, {"attribution", attribution_document(*attribution)}}
                                   : Json(entries));

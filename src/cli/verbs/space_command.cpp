@@ -14,6 +14,7 @@
 #include "api/compile_check.hpp"
 #include "base/clock.hpp"
 #include "base/files.hpp"
+#include "base/json_text.hpp"
 #include "cli/command.hpp"
 #include "cli/live_options.hpp"
 #include "cli/output/progress.hpp"
@@ -40,10 +41,9 @@ class LinePrinter {
   explicit LinePrinter(const SearchSpace& space) : space_(space), positions_(space.dimensions()) {
     for (const auto& parameter : space.parameters()) {
       auto& texts = texts_.emplace_back();
-      const std::string name = Json(parameter.name).dump(-1, ' ', false, Json::error_handler_t::replace);
+      const std::string name = json_text(Json(parameter.name));
       for (const auto& value : parameter.values)
-        texts.push_back(fmt::format("{}{}: {}", texts_.size() > 1 ? ", " : "{", name,
-                                    to_json(value).dump(-1, ' ', false, Json::error_handler_t::replace)));
+        texts.push_back(fmt::format("{}{}: {}", texts_.size() > 1 ? ", " : "{", name, json_text(to_json(value))));
     }
   }
   void print(ConfigurationIndex index) {

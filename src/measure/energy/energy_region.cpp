@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/clock.hpp"
+#include "base/json_text.hpp"
 #include "base/process/environment.hpp"
 #include "ergotune/error.hpp"
 #include "measure/energy/region_monitor.hpp"
@@ -109,7 +110,7 @@ std::string RegionEnergy::json() const {
                                    {"above_idle", value(one.above_idle)},
                                    {"above_idle_half_width", one.above_idle ? Json(one.above_idle_half_width) : Json()},
                                    {"why_not", one.why_not.empty() ? Json() : Json(one.why_not)}});
-  return document.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return json_text(document);
 }
 
 }  // namespace ergotune

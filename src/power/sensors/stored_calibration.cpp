@@ -8,6 +8,7 @@
 
 #include "base/clock.hpp"
 #include "base/files.hpp"
+#include "base/json_text.hpp"
 #include "base/process/environment.hpp"
 #include "ergotune/error.hpp"
 
@@ -144,8 +145,7 @@ std::filesystem::path store_temperature_coefficient(const SensorInfo& info, cons
                                         {"coolest_c", found.coolest},
                                         {"hottest_c", found.hottest},
                                         {"when", iso_time(wall_seconds())}};
-  if (const int code = write_file(file, document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
-      code != 0)
+  if (const int code = write_file(file, json_text(document, 2) + "\n"); code != 0)
     throw Error(fmt::format("cannot write {}: {}", file.string(), std::strerror(code)));
   return file;
 }

@@ -8,7 +8,7 @@
 #include <limits>
 #include <set>
 
-#include "base/json_depth.hpp"
+#include "base/json_text.hpp"
 #include "base/toml.hpp"
 #include "space/expression/expression_tokens.hpp"
 

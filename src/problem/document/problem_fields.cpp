@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/files.hpp"
+#include "base/json_text.hpp"
 #include "problem/checks.hpp"
 #include "problem/code_names.hpp"
 #include "problem/document/fields.hpp"
@@ -198,7 +199,7 @@ ProblemFile load_toml_problem(const std::string& text, const std::filesystem::pa
 }
 
 std::string to_json(const ProblemFile& problem) {
-  return to_json(write_fields(problem, Form::file)).dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_text(to_json(write_fields(problem, Form::file)), 2) + "\n";
 }
 
 void set_attributes(Problem& problem, const Attributes& values) { read_attributes(values, kWholeFile, problem); }
@@ -223,7 +224,7 @@ std::string serialise(const ProblemFile& problem) {
   json["ergotune_problem"] = kVersion;
   json["places"] = std::move(places);
   // A source may hold bytes that are not UTF-8 (a comment in Latin-1); they must not stop a session.
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return json_text(json);
 }
 
 ProblemFile deserialise(const std::string& document) {
@@ -245,7 +246,7 @@ std::string identity_of(const Problem& problem) {
   node.set("identity", kVersion);
   // Distinguishes sessions whose instruction counts are those of machine code.
   if (names_instructions(problem)) node.set("instructions", std::string("machine code"));
-  return to_json(std::move(node)).dump(-1, ' ', false, Json::error_handler_t::replace);
+  return json_text(to_json(std::move(node)));
 }
 
 }  // namespace ergotune

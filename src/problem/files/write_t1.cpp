@@ -6,6 +6,7 @@
 #include <cctype>
 #include <nlohmann/json.hpp>
 
+#include "base/json_text.hpp"
 #include "ergotune/problem.hpp"
 
 namespace ergotune {
@@ -186,7 +187,7 @@ std::string to_t1_json(const Problem& problem) {
   const Json json{{"General", {{"BenchmarkName", problem.name}, {"OutputFormat", "JSON"}}},
                   {"ConfigurationSpace", {{"TuningParameters", parameters}, {"Conditions", conditions}}},
                   {"KernelSpecification", kernel_json(problem)}};
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_text(json, 2) + "\n";
 }
 
 }  // namespace ergotune

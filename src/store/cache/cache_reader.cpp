@@ -10,7 +10,7 @@
 #include <system_error>
 #include <thread>
 
-#include "base/json_depth.hpp"
+#include "base/json_text.hpp"
 #include "base/process/environment.hpp"
 #include "base/text.hpp"
 #include "ergotune/error.hpp"

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 
+#include "base/json_text.hpp"
 #include "problem/tables/quantity.hpp"
 #include "store/cache/cache_quantities.hpp"
 #include "store/formats/export.hpp"
@@ -167,13 +168,13 @@ Json result_json(const ResultSet& results, const StoredRow& row) {
 
 std::string to_kernel_tuner_cache(const ResultSet& results) {
   const std::string objective = cache_objective(results);
-  std::string text = head_json(results, objective).dump(0, ' ', false, Json::error_handler_t::replace);
+  std::string text = json_text(head_json(results, objective), 0);
   text.resize(text.size() - 2);  // "\n}"
   text += ",\n\"cache\": {";
   bool first = true;
   for (const StoredRow* row : one_per_configuration(results.rows)) {
-    text += fmt::format("{}\n{}: {}", first ? "" : ",", dump(Json(cache_key(row->configuration))),
-                        dump(entry_json(results, *row, objective)));
+    text += fmt::format("{}\n{}: {}", first ? "" : ",", json_text(Json(cache_key(row->configuration))),
+                        json_text(entry_json(results, *row, objective)));
     first = false;
   }
   // The closing that Kernel Tuner writes, by which it and its dashboard recognise a closed file.
@@ -192,7 +193,7 @@ std::string to_t4_results(const ResultSet& results) {
                     {"ergotune", session_json(results)}}},
                   {"results", list},
                   {"schema_version", kSchemaVersion}};
-  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_text(json, 1) + "\n";
 }
 
 }  // namespace ergotune

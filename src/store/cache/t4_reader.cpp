@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "base/json_depth.hpp"
+#include "base/json_text.hpp"
 #include "base/statistics.hpp"
 #include "ergotune/error.hpp"
 #include "store/cache/cache_quantities.hpp"

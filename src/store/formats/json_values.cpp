@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "base/json_depth.hpp"
+#include "base/json_text.hpp"
 #include "ergotune/error.hpp"
 
 namespace ergotune {
@@ -113,12 +113,10 @@ Value value_from(const Json& json) {
   return json.get<std::string>();
 }
 
-std::string dump(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
-
 std::string configuration_text(const Configuration& configuration) {
   Json json = Json::array();
   for (const Value& value : configuration) json.push_back(value_json(value));
-  return dump(json);
+  return json_text(json);
 }
 
 namespace {
@@ -162,7 +160,7 @@ std::vector<double> times_from(const std::string& text) {
 std::string numbers_text(const std::map<std::string, double>& numbers) {
   Json json = Json::object();
   for (const auto& [name, value] : numbers) json[name] = number_json(value);
-  return dump(json);
+  return json_text(json);
 }
 
 std::map<std::string, double> numbers_from(const std::string& text) {
@@ -179,7 +177,7 @@ std::string metric_errors_text(const Measurement& measurement) {
     const double degrees = measurement.degrees(name);
     json[name] = degrees > 0 ? Json{number_json(error), degrees} : number_json(error);
   }
-  return dump(json);
+  return json_text(json);
 }
 
 void metric_errors_from(const std::string& text, Measurement& measurement) {
@@ -203,7 +201,7 @@ std::string quantities_text(const Measurement& measurement) {
     if (!quantity.sensor.empty()) entry["sensor"] = quantity.sensor;
     if (quantity.degrees > 0) entry["degrees"] = quantity.degrees;
   }
-  return dump(json);
+  return json_text(json);
 }
 
 void quantities_from(const std::string& text, Measurement& measurement) {

@@ -35,9 +35,6 @@ std::optional<Provenance> provenance_named(std::string_view name);
 Json value_json(const Value& value);
 Value value_from(const Json& json);
 
-/// One line of JSON. Invalid UTF-8 in strings is replaced.
-std::string dump(const Json& json);
-
 std::string configuration_text(const Configuration& configuration);
 /// The functions that read a column of the store throw Error if it is damaged.
 Configuration configuration_from(const std::string& text);

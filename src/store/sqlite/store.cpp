@@ -11,6 +11,7 @@
 #include "base/clock.hpp"
 #include "base/files.hpp"
 #include "base/hash.hpp"
+#include "base/json_text.hpp"
 #include "base/process/file_lock.hpp"
 #include "base/text.hpp"
 #include "ergotune/error.hpp"
@@ -178,8 +179,8 @@ std::int64_t Store::session(const SessionKey& identity, const std::vector<std::s
             "INSERT INTO sessions (identity_hash, problem, device, device_identity, conditions, provenance, "
             "created_at, parameter_names, objective, environment, document) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             hash, identity.problem, identity.device, identity.device_identity, identity.conditions,
-            to_string(identity.provenance), wall_seconds(), dump(Json(parameter_names)), objective, environment_json,
-            document)
+            to_string(identity.provenance), wall_seconds(), json_text(Json(parameter_names)), objective,
+            environment_json, document)
       .run();
   const std::int64_t id = state_->database.last_row();
   state_->commit(transaction);
@@ -251,7 +252,7 @@ void Store::note(std::int64_t session, const std::string& key, const std::string
   Json document = Json::parse(environment(session), nullptr, false);
   if (!document.is_object()) document = Json::object();
   document[key] = Json::parse(json);
-  state_->change("UPDATE sessions SET environment = ? WHERE id = ?", dump(document), session);
+  state_->change("UPDATE sessions SET environment = ? WHERE id = ?", json_text(document), session);
 }
 
 void Store::State::insert(std::int64_t session, const StoredRow& stored) {
@@ -261,7 +262,7 @@ void Store::State::insert(std::int64_t session, const StoredRow& stored) {
   for (const double time : m.times) times.push_back(number_json(time));
   insert_measurement
       ->with(session, text, to_string(m.status), m.message, quantities_text(m), numbers_text(m.metrics),
-             metric_errors_text(m), dump(Json(m.warnings)), dump(times), m.compile_seconds, m.verify_seconds,
+             metric_errors_text(m), json_text(Json(m.warnings)), json_text(times), m.compile_seconds, m.verify_seconds,
              m.measure_seconds, m.tuner_seconds, m.finished_at, to_string(stored.kind), stored.run, stored.stage,
              stored.gpu)
       .run();

@@ -10,6 +10,7 @@
 
 #include "base/clock.hpp"
 #include "base/files.hpp"
+#include "base/json_text.hpp"
 
 namespace ergotune {
 namespace {
@@ -98,7 +99,7 @@ void LiveSession::show(const Now& now) {
                    {"slots", std::move(slots)},
                    {"progress", reported_ ? document(progress_) : Json(nullptr)},
                    {"notes", notes_}};
-  file_->set_state(words.dump(-1, ' ', false, Json::error_handler_t::replace));
+  file_->set_state(json_text(words));
 }
 
 void LiveSession::take_back(std::uint32_t requests) {

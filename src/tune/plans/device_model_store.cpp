@@ -8,7 +8,7 @@
 
 #include "base/clock.hpp"
 #include "base/files.hpp"
-#include "base/json_depth.hpp"
+#include "base/json_text.hpp"
 #include "ergotune/error.hpp"
 #include "power/sensors/stored_calibration.hpp"
 #include "tune/plans/device_model.hpp"
@@ -109,9 +109,7 @@ std::filesystem::path store_device_model(const DeviceModel& model) {
   if (file.empty()) throw Error("nowhere to keep the model: HOME is not set (or give ERGOTUNE_DATA_DIR)");
   std::error_code trouble;
   std::filesystem::create_directories(file.parent_path(), trouble);
-  if (const int code = write_file(
-          file, document_of(model).dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
-      code != 0)
+  if (const int code = write_file(file, json_text(document_of(model), 2) + "\n"); code != 0)
     throw Error(fmt::format("cannot write {}: {}", file.string(), std::strerror(code)));
   return file;
 }

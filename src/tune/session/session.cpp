@@ -200,7 +200,8 @@ std::string Search::search() {
   if (!reference || !standing_.seen(*reference) || !standing_.outcome(*reference).ok) reference = standing_.best();
   std::set<ConfigurationIndex> incumbents;
   for (const PriorResults& prior : options_.priors)
-    if (const auto best = search::best_of(prior); best && incumbents.size() < ScreeningSource::kIncumbents)
+    if (const auto best = search::best_of(prior, space_.size());
+        best && incumbents.size() < ScreeningSource::kIncumbents)
       incumbents.insert(*best);
   ScreeningSource screening(source_, standing_, ledger_, reference, std::move(incumbents));
   BaselineRunSource fair(screens_ ? static_cast<Source&>(screening) : source_, ledger_, reference,

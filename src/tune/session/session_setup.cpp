@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/clock.hpp"
+#include "base/json_text.hpp"
 #include "base/text.hpp"
 #include "ergotune/error.hpp"
 #include "ergotune/problem_file.hpp"
@@ -62,7 +63,7 @@ std::string environment(const PreparedSession& prepared, const std::string& comp
       {"configurations", prepared.space->size()},
       {"begun_at", iso_time(wall_seconds())},
   };
-  return document.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  return json_text(document);
 }
 
 /// Replaces arrays given in memory by their hash, for the problem stored for readers.

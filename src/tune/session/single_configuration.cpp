@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "base/json_depth.hpp"
+#include "base/json_text.hpp"
 #include "ergotune/error.hpp"
 #include "kernel/configure.hpp"
 #include "space/expression/expression_tokens.hpp"

@@ -1,8 +1,9 @@
-// Parses JSON from outside with a limit on its nesting depth: copying and printing a document recurse for each level,
-// so that a megabyte of brackets would overflow the stack (and fill memory with empty lists).
+// JSON as text. What is parsed from outside has a limit on its nesting depth: copying and printing a document recurse
+// for each level, so that a megabyte of brackets would overflow the stack (and fill memory with empty lists).
 #pragma once
 
 #include <cstddef>
+#include <string>
 #include <string_view>
 
 namespace ergotune {
@@ -35,6 +36,12 @@ Json parse_json(std::string_view text, bool throws = true) {
   if (deep == std::string_view::npos) return Json::parse(text, nullptr, throws);
   if (throws) throw Json::parse_error::create(101, deep + 1, "nested too deeply", nullptr);
   return Json(Json::value_t::discarded);
+}
+
+/// A document as text, in one line unless `indent` is given; what is not UTF-8 becomes U+FFFD.
+template <class Json>
+std::string json_text(const Json& json, int indent = -1) {
+  return json.dump(indent, ' ', false, Json::error_handler_t::replace);
 }
 
 }  // namespace ergotune
