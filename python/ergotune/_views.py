@@ -36,7 +36,8 @@ def _gain(result: Result) -> str:
     other: Optional[float] = document["median"]
     if other and best > 0 and other > 0:
         ratio = best / other if result.direction.startswith("max") else other / best
-        parts.append(f"{max(ratio, 1 / ratio):.2f}x {better if ratio >= 1 else worse} than the median")
+        if ratio >= 1:  # noise or a condition may leave the best behind it
+            parts.append(f"{ratio:.2f}x {better} than the median")
     return ", ".join(parts)
 
 

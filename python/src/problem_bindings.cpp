@@ -143,6 +143,18 @@ std::string class_name(RestrictionClass c) {
                                                : "performance";
 }
 
+/// What an exception of a restriction's function is preceded by: where it is, and what it was given.
+std::string failed_restriction(const py::object& function, const std::string& name,
+                               const std::vector<std::string>& names, bool by_name) {
+  const py::object code = py::getattr(function, "__code__", py::none());
+  const std::string place =
+      code.is_none() ? "" : py::str(" ({}, line {})").format(code.attr("co_filename"), code.attr("co_firstlineno"));
+  const std::string given = by_name ? ""
+                                    : ", which was given a dict of " + fmt::format("{}", fmt::join(names, ", ")) +
+                                          " since not all of its arguments are parameters";
+  return fmt::format("the restriction {}{}{}", name, place, given);
+}
+
 /// A restriction from an expression, or from a callable of the parameters defined so far.
 Restriction restriction_from(const Problem& problem, const py::object& condition, const std::string& name,
                              const std::string& kind) {
@@ -167,9 +179,16 @@ Restriction restriction_from(const Problem& problem, const py::object& condition
   const auto function = condition.cast<py::function>();
   const bool by_name = takes_by_name(function, names);
   restriction.function_names = names;
-  restriction.function = [call = scoped_callable(function, names, by_name)](const Scope& scope) {
+  restriction.function = [call = scoped_callable(function, names, by_name),
+                          what = failed_restriction(condition, restriction.name, names, by_name)](const Scope& scope) {
     py::gil_scoped_acquire gil;
-    return py::bool_(call(scope)).cast<bool>();
+    try {
+      return py::bool_(call(scope)).cast<bool>();
+    } catch (py::error_already_set& error) {
+      if (!error.matches(PyExc_Exception)) throw;  // the user's interruption
+      py::raise_from(error, PyExc_ValueError, fmt::format("{}: {}", what, error.what()).c_str());
+      throw py::error_already_set();
+    }
   };
   return restriction;
 }

@@ -82,6 +82,10 @@ DeviceError compile_error(std::string log, int native_code) {
     log +=
         "\nrun-time compilation refuses host code and has no headers of C++: enclose them in \"#ifndef "
         "__CUDACC_RTC__\" and \"#endif\", or move the kernel to a file of its own";
+  else if (has("nvrtc_builtin_header.h("))
+    log +=
+        "\nconstants and parameters of the problem are macros of the source, and one has the name of something in the "
+        "compiler's own header: rename it (capitals are safe)";
   else if (has(kNotOpened) || has("' file not found") || of_gcc)  // clang
     log += "\nname the folder of a header that was not found in include_folders of [kernel]";
   return {DeviceFault::compile, log, native_code};

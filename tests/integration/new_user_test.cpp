@@ -252,6 +252,12 @@ TEST(NewUser, HostCodeThatRunTimeCompilationRefusesHasARemedy) {
     EXPECT_THAT(message, HasSubstr(own ? "include_folders" : "__CUDACC_RTC__"));
     EXPECT_THAT(message, Not(HasSubstr(own ? "__CUDACC_RTC__" : "include_folders")));
   }
+  folder.write("k.cu", "__global__ void f(float* out) { out[0] = 1; }\n");
+  folder.write("k.toml",
+               "[kernel]\nsource = \"k.cu\"\nfunction = \"f\"\narguments = [{ name = \"x\", type = \"float32\", "
+               "count = 1, access = \"write\" }]\n[kernel.launch]\ngrid = [1]\nblock = [1]\n[parameters]\nx = [1]\n");
+  const auto compiled = json_of(ergotune(folder, {"space", "k.toml", "--compile", "1", "--profile", "h100", "--json"}));
+  EXPECT_THAT(compiled["compiled"][0]["message"], HasSubstr("are macros")) << "x is a member of dim3";
 }
 
 TEST(NewUser, ConfigurationsAreCompiledWithoutBeingRun) {

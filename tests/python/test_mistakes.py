@@ -141,6 +141,9 @@ def test_restrictions_may_name_parameters():
     made.restrict(lambda TURN, other: TURN == other)
     made.restrict(lambda p: p["TURN"] > 1)
     assert list(ergotune.SearchSpace(made)) == [{"TURN": 2, "other": 2}]
+    made.restrict(lambda tern: tern > 1)
+    message = refused(lambda: ergotune.SearchSpace(made), ValueError)
+    assert "test_mistakes.py" in message and "TURN, other" in message
 
 
 def test_spaces_are_sequences():

@@ -49,6 +49,10 @@ std::string mark_of(Provenance provenance) {
   return provenance == Provenance::measured ? std::string() : fmt::format(" ({})", to_string(provenance));
 }
 
+std::string rate_text(double rate) {
+  return rate >= 1 ? fmt::format("{:.1f} a second", rate) : fmt::format("{:.1f} a minute", 60 * rate);
+}
+
 std::string named_device(const std::string& device) { return device.empty() ? "an unnamed device" : device; }
 
 std::string human_duration(double seconds) {
@@ -144,9 +148,7 @@ void ProgressPrinter::operator()(const SessionProgress& progress) {
   if (progress.failed > 0) parts.emplace_back(4, fmt::format(", {} failed", progress.failed));
   const bool confirming = progress.phase.starts_with("confirming");
   // Known results arrive without delay and would distort the rate.
-  if (rate > 0 && !confirming)
-    parts.emplace_back(
-        2, rate >= 1 ? fmt::format(", {:.1f} a second", rate) : fmt::format(", {:.1f} a minute", rate * 60));
+  if (rate > 0 && !confirming) parts.emplace_back(2, ", " + rate_text(rate));
   if (!progress.gpus.empty()) parts.emplace_back(3, ", " + device_shares_text(progress.gpus));
   const bool own = !progress.objective.empty();
   if (progress.best)

@@ -25,6 +25,8 @@ std::string with_interval(const Measurement& measurement, const std::string& nam
                           const std::string& unknown = " (too few samples for an interval)");
 /// " (simulated)"; empty for measured values.
 std::string mark_of(Provenance provenance);
+/// "7.0 a second", "12.0 a minute"; `rate` is per second.
+std::string rate_text(double rate);
 /// "1 configuration", "7 configurations".
 std::string counted(std::uint64_t count, const std::string& noun);
 /// "1 h 02 min", "3 min 05 s", "12 s".

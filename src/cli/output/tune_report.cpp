@@ -106,8 +106,8 @@ std::string settings_text(const ResultSet& results, std::size_t row) {
   return text;
 }
 
-/// Prints "1.43x faster than the default (2.60 ms)", and the same for the median; "better" if the objective is not
-/// time.
+/// Prints "1.43x faster than the default (2.60 ms)", and the same for the median unless noise or a condition leaves the
+/// best behind it; "better" if the objective is not time.
 void print_gains(const RankedResults& ranked, double best) {
   const std::string unit = ranked.objective.unit();
   const bool is_time = ranked.objective.quantity() == "time";
@@ -138,7 +138,9 @@ void print_gains(const RankedResults& ranked, double best) {
       fmt::print("  the default configuration failed: {}\n", ranked.measurement(*ranked.default_row).message);
     }
   }
-  if (ranked.median) print_gain(*ranked.median, ranked.gain_over_median(), "median", mark);
+  const bool maximises = ranked.objective.direction() == Direction::maximise;
+  if (ranked.median && (maximises ? best >= *ranked.median : best <= *ranked.median))
+    print_gain(*ranked.median, ranked.gain_over_median(), "median", mark);
 }
 
 bool mentions(const std::string& expression, const std::string& name) {
@@ -240,9 +242,9 @@ void print_device_shares(const SessionResult& result) {
   if (result.gpus.empty()) return;
   fmt::print("\nDevices, compared by the default on each of them (1: their mean):\n");
   for (const DeviceResult& gpu : result.gpus) {
-    const double rate = 60 * static_cast<double>(gpu.results) / std::max(1e-9, gpu.busy_seconds + gpu.idle_seconds);
-    fmt::print("  {}{}  {} measured, {:.1f} a minute, {:.0f} % idle", gpu.id, gpu.lost ? " (lost)" : "", gpu.results,
-               rate, 100 * gpu.idle_seconds / std::max(1e-9, gpu.busy_seconds + gpu.idle_seconds));
+    const double rate = static_cast<double>(gpu.results) / std::max(1e-9, gpu.busy_seconds + gpu.idle_seconds);
+    fmt::print("  {}{}  {} measured, {}, {:.0f} % idle", gpu.id, gpu.lost ? " (lost)" : "", gpu.results,
+               rate_text(rate), 100 * gpu.idle_seconds / std::max(1e-9, gpu.busy_seconds + gpu.idle_seconds));
     for (const char* name : {"time", "energy"})
       if (const auto factor = gpu.factors.find(name); factor != gpu.factors.end())
         fmt::print("  {} {}", name, factor_text(factor->second));

@@ -43,8 +43,8 @@ void export_with(const ExportOptions& options) {
     return;
   }
   for (const auto& file : document["files"])
-    fmt::print("Wrote {}: {} records, {} of them new\n", file["file"].get<std::string>(),
-               file["records"].get<std::size_t>(), file["added"].get<std::size_t>());
+    fmt::print("Wrote {}: {}, {} new\n", file["file"].get<std::string>(),
+               counted(file["records"].get<std::size_t>(), "record"), file["added"].get<std::size_t>());
 }
 
 }  // namespace

@@ -143,8 +143,8 @@ const ExpectedOutputs& KernelChecks::expected(Checked& checked, const LoadedIter
   try {
     checked.outputs = run_reference(checked, constants, inputs, configuration);
   } catch (const DeviceError& error) {
-    throw UserError(with_kernel_name(*checked.kernel, fmt::format("the reference \"{}\" does not run: {}",
-                                                                  reference.function.text(), error.what())));
+    throw UserError(with_kernel_name(
+        *checked.kernel, fmt::format("the reference \"{}\" fails: {}", reference.function.text(), error.what())));
   }
   checked.made_of = made_of;
   return checked.outputs;

@@ -132,7 +132,7 @@ std::optional<ExpectedOutputs> expected_outputs(const Problem& problem, Device& 
     return run_reference(problem, reference, *host, device.info(), buffers, values);
   } catch (const DeviceError& error) {
     if (error.fault() == DeviceFault::compile) check_arguments_of_kernels(problem, device.info(), values);
-    throw UserError(fmt::format("the reference \"{}\" does not run: {}", reference.function.text(), error.what()));
+    throw UserError(fmt::format("the reference \"{}\" fails: {}", reference.function.text(), error.what()));
   }
 }
 
