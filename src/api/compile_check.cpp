@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "base/kernel_source/outline.hpp"
 #include "device/backend.hpp"
@@ -79,6 +80,33 @@ bool fits(const Problem& problem, const Kernel& kernel, const Constants& constan
   }
 }
 
+/// Compiles the references as a session does: with the default values, or `configuration` if each has its own. Throws
+/// UserError if one does not compile, as no configuration can be verified then.
+void compile_references(const Problem& problem, const SearchSpace& space, const DeviceInfo& device,
+                        const Constants& constants, const Configuration& configuration) {
+  Configuration defaults;
+  for (const Parameter& parameter : space.parameters()) defaults.push_back(*parameter.default_or_first());
+  std::vector<const Verification*> verifications{&problem.verification};
+  for (const Kernel& kernel : problem.kernels)
+    if (kernel.verification) verifications.push_back(kernel.verification.get());
+  DeviceInfo host;
+  host.backend = "host";
+  for (const Verification* verification : verifications) {
+    if (!verification->reference) continue;
+    const Kernel& reference = *verification->reference;
+    const bool on_device =
+        verification->kind == Verification::Kind::kernel && has_source_for(reference, device.backend);
+    const Configuration values = verification->per_configuration ? configuration : defaults;
+    try {
+      open_compiler(on_device ? device.id : "host")
+          ->compile(make_compile_job(problem, reference, on_device ? device : host, constants, values));
+    } catch (const DeviceError& error) {
+      throw UserError(
+          fmt::format("the reference \"{}\" does not compile: {}", reference.function.text(), error.what()));
+    }
+  }
+}
+
 }  // namespace
 
 DeviceLimits limits_of(const Problem& problem, const std::string& device) {
@@ -106,14 +134,6 @@ CompileCheck check_compiling(const Problem& problem, const SearchSpace& space, c
   const auto compile = [&](const Kernel& kernel, const Configuration& configuration) {
     compiler->compile(make_compile_job(problem, kernel, check.device, constants, configuration));
   };
-  const auto compile_reference = [&](const Configuration& configuration) {
-    const Kernel& reference = *problem.verification.reference;
-    if (problem.verification.kind == Verification::Kind::kernel && has_source_for(reference, check.device.backend))
-      return compile(reference, configuration);
-    DeviceInfo host;
-    host.backend = "host";
-    open_compiler("host")->compile(make_compile_job(problem, reference, host, constants, configuration));
-  };
   for (const Kernel& kernel : problem.kernels) {
     const KernelSource& source = source_for_device(kernel, check.device.backend);
     for (std::string& note : kernel_source::unfilled_variables(source.text, source.file.string()))
@@ -124,6 +144,7 @@ CompileCheck check_compiling(const Problem& problem, const SearchSpace& space, c
   if (const auto standard = space.default_configuration()) chosen.push_back(*standard);
   for (const ConfigurationIndex index : space.sample_distinct(count, random))
     if (chosen.size() < count && (chosen.empty() || index != chosen.front())) chosen.push_back(index);
+  bool references_compiled = false;
   for (const ConfigurationIndex index : chosen) {
     CompiledConfiguration& result = check.configurations.emplace_back();
     result.index = index;
@@ -133,7 +154,9 @@ CompileCheck check_compiling(const Problem& problem, const SearchSpace& space, c
       result.fits = std::ranges::all_of(problem.kernels, [&](const Kernel& kernel) {
         return fits(problem, kernel, constants, check.device.properties, configuration);
       });
-      if (check.configurations.size() == 1 && problem.verification.reference) compile_reference(configuration);
+      // after kernels that compile: errors in the arguments, which references share, are reported for the kernel
+      if (!std::exchange(references_compiled, true))
+        compile_references(problem, space, check.device, constants, configuration);
     } catch (const DeviceError& error) {
       result.message = error.what();
       if (result.message.empty()) result.message = "it does not compile";

@@ -98,7 +98,8 @@ ExportedText wisdom_text(const ExportRequest& request) {
   if (wisdom.size() > 1)
     throw UserError(fmt::format(
         "these results are of {} kernels, and each has a file of its own: name a folder with -o", wisdom.size()));
-  return {to_text({wisdom.begin()->first, wisdom.begin()->second, {}}), wisdom.begin()->second.size(), {}};
+  return {to_text({wisdom.begin()->first, wisdom.begin()->second, {}}), wisdom.begin()->second.size(),
+          notes_of_sources(wisdom)};
 }
 
 }  // namespace
@@ -138,8 +139,9 @@ Json export_results(const ExportRequest& request, const std::filesystem::path& o
                     std::vector<std::string>& warnings) {
   if (request.format == "wisdom") {
     Json files = Json::array();
-    for (const WrittenWisdom& written :
-         write_wisdom(output, wisdom_of(request.source, request.session, request.objective)))
+    const auto wisdom = wisdom_of(request.source, request.session, request.objective);
+    add(warnings, notes_of_sources(wisdom));
+    for (const WrittenWisdom& written : write_wisdom(output, wisdom))
       files.push_back({{"file", written.file.string()},
                        {"kernel", written.kernel},
                        {"records", written.records},

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <nlohmann/json.hpp>
+#include <tuple>
 
 #include "base/clock.hpp"
 #include "base/json_text.hpp"
@@ -115,7 +117,9 @@ std::map<std::string, std::vector<WisdomRecord>> wisdom_of(const std::filesystem
   std::map<std::string, std::vector<WisdomRecord>> wisdom;
   if (is_store(results)) {
     const Store store = Store::open(results, true);
-    for (const SessionInfo& info : store.sessions()) {
+    std::vector<SessionInfo> sessions = store.sessions();
+    std::ranges::stable_sort(sessions, {}, &SessionInfo::worked_at);
+    for (const SessionInfo& info : sessions) {
       if (session != 0 && info.id != session) continue;
       add_session(rank_results(result_set(store, info.id), objective), stored_problem(store, info.id), wisdom);
     }
@@ -126,6 +130,25 @@ std::map<std::string, std::vector<WisdomRecord>> wisdom_of(const std::filesystem
   if (wisdom.empty())
     throw UserError("nothing has worked in these results, so there is no best to export", {results.string(), 0, 0});
   return wisdom;
+}
+
+std::vector<std::string> notes_of_sources(const std::map<std::string, std::vector<WisdomRecord>>& wisdom) {
+  std::vector<std::string> notes;
+  for (const auto& [kernel, records] : wisdom) {
+    std::map<std::tuple<std::string, std::string, std::vector<std::int64_t>>, std::string> last;
+    const auto place = [](const WisdomRecord& r) {
+      return std::tuple(r.device.backend, r.device.name, r.problem_size);
+    };
+    for (const WisdomRecord& record : records) last[place(record)] = record.source_hash;
+    const auto earlier = std::ranges::count_if(
+        records, [&](const WisdomRecord& record) { return record.source_hash != last[place(record)]; });
+    if (earlier > 0)
+      notes.push_back(
+          fmt::format("{} of {} records of {} are of another source than the latest of their device and size: they are "
+                      "stale unless an application has that source (--session exports one session)",
+                      earlier, records.size(), kernel));
+  }
+  return notes;
 }
 
 void refuse_unwritable(const std::filesystem::path& folder) {

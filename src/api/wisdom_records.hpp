@@ -13,9 +13,13 @@
 namespace ergotune {
 
 /// The best result of each session (`session` 0) or of one, as records by kernel name. A recording provides only the
-/// fields that it contains. Throws UserError if no configuration worked.
+/// fields that it contains. The records are in the order in which their sessions were worked on. Throws UserError if no
+/// configuration worked.
 std::map<std::string, std::vector<WisdomRecord>> wisdom_of(const std::filesystem::path& results, std::int64_t session,
                                                            const std::optional<std::string>& objective);
+
+/// Which kernels have records of several versions of their source, for one device and size.
+std::vector<std::string> notes_of_sources(const std::map<std::string, std::vector<WisdomRecord>>& wisdom);
 
 /// Creates the folder. Throws UserError if it cannot be written to, so that this is reported before a long search.
 void refuse_unwritable(const std::filesystem::path& folder);

@@ -295,3 +295,38 @@ void slow(int* x) { usleep(2000); x[0] = 1; }
     assert run.returncode == 0 and rows > 0, said
     assert not list((tmp_path / "wisdom").glob("*")) and "--format wisdom" in said
     assert command("export", "s.db", "--format", "wisdom", "-o", "wisdom")[0] == 0 and list((tmp_path / "wisdom").glob("*"))
+
+
+def test_what_has_changed_since_a_session_is_named(command, tmp_path):
+    source = tmp_path / "scale.cl"
+    text = "kernel void scale(global float* a) { a[get_global_id(0)] *= 2; }\n"
+    problem = """name = "scaling"
+[parameters]
+block = [16, 32, 64]
+[kernel]
+function = "scale"
+source = "scale.cl"
+arguments = [{ name = "a", type = "float32", count = 4096, access = "read_write" }]
+[kernel.launch]
+global = [4096]
+block = ["block"]
+"""
+
+    def tune(*more):
+        code, messages = command("tune", "p.toml", "--device", "sim:h100", "--store", "s.db", "--budget", 3, *more)
+        assert code == 0, messages
+        notes = [line for line in messages.splitlines() if "new session" in line]
+        return notes[0] if notes else ""
+
+    source.write_text(text)
+    (tmp_path / "p.toml").write_text(problem)
+    assert not tune() and not tune(), "nothing has changed"
+    assert "device" in tune("--node-command", "{}"), "a session of nodes relates their devices by the default"
+    source.write_text("#define MORE 1\n" + text)
+    changed = tune()
+    assert "scale.cl" in changed and "kernel.launch" not in changed
+    assert "scale" in command("export", "s.db", "--format", "wisdom", "-o", "w")[1], "an earlier source's record is not silent"
+    assert not command("export", "s.db", "--format", "wisdom", "-o", "one", "--session", 1)[1]
+    source.write_text(text)
+    (tmp_path / "p.toml").write_text(problem.replace("global = [4096]", "global = [2048]"))
+    assert "kernel.launch" in tune()

@@ -193,7 +193,7 @@ void run(SpaceArguments arguments) {
   CompileCheck compiled;
   if (!arguments.compile.empty() && !space.empty()) compiled = compile(arguments, problem, space, limits);
   for (const std::string& note : compiled.notes) fmt::print(stderr, "note: {}\n", note);
-  const bool none_compiles = !compiled.configurations.empty() && !compiled.any();
+  const bool no_answer = space.empty() || (!compiled.configurations.empty() && !compiled.any());
   Random random(arguments.seed);
   std::vector<ConfigurationIndex> sample;
   if (arguments.samples > 0 && !space.empty()) sample = space.sample_distinct(arguments.samples, random);
@@ -232,7 +232,7 @@ void run(SpaceArguments arguments) {
       document["notes"] = compiled.notes;
     }
     print_json(document);
-    if (none_compiles) throw Exit{kNoAnswer};
+    if (no_answer) throw Exit{kNoAnswer};
     return;
   }
   LinePrinter lines(space);
@@ -243,7 +243,7 @@ void run(SpaceArguments arguments) {
   if (arguments.samples == 0 && !arguments.list) print_summary(space);
   if (arguments.explain) print_effects(effects);
   if (!compiled.configurations.empty()) print_compiled(space, compiled);
-  if (none_compiles) throw Exit{kNoAnswer};
+  if (no_answer) throw Exit{kNoAnswer};
 }
 
 }  // namespace

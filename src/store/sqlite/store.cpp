@@ -96,7 +96,7 @@ std::string session_query(const std::string& condition) {
          "(SELECT count(*) FROM measurements m WHERE m.session = s.id), (SELECT count(*) FROM runs r WHERE r.session = "
          "s.id), (SELECT max(started_at) FROM runs r WHERE r.session = s.id), (SELECT objective FROM runs r WHERE "
          "r.session = s.id ORDER BY id DESC LIMIT 1), (SELECT direction FROM runs r WHERE r.session = s.id ORDER BY id "
-         "DESC LIMIT 1) FROM sessions s " +
+         "DESC LIMIT 1), device_identity FROM sessions s " +
          condition;
 }
 
@@ -113,6 +113,7 @@ SessionInfo session_row(const Statement& row) {
   info.objective = objective_from(row.text(8), {});
   info.rows = static_cast<std::uint64_t>(row.integer(9));
   info.runs = static_cast<std::uint64_t>(row.integer(10));
+  info.device_identity = row.text(14);
   info.worked_at = info.created_at;
   if (info.runs > 0) {
     info.worked_at = row.real(11);

@@ -48,7 +48,7 @@ struct RunInfo {
 
 struct SessionInfo {
   std::int64_t id = 0;
-  std::string problem, device, conditions, identity_hash;
+  std::string problem, device, device_identity, conditions, identity_hash;
   Provenance provenance = Provenance::measured;
   double created_at = 0;  ///< s since the epoch
   double worked_at = 0;   ///< s since the epoch: start of the last run; created_at if there is no run

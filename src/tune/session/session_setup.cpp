@@ -21,6 +21,7 @@
 #include "store/sqlite/stored_session.hpp"
 #include "tune/ledger/live_session.hpp"
 #include "tune/session/device_lock.hpp"
+#include "tune/session/session_changes.hpp"
 
 namespace ergotune {
 namespace {
@@ -91,10 +92,13 @@ std::string size_beside(const PreparedSession& prepared, std::int64_t session) {
 /// Which results of this problem on this device a new session does not use, and why; empty if there are none.
 std::string note_of_other_results(const PreparedSession& prepared, const std::vector<SessionInfo>& sessions,
                                   const SessionKey& key, bool prior) {
+  const auto closeness = [&](const SessionInfo& info) {
+    return std::pair(info.device_identity == key.device_identity, info.worked_at);
+  };
   const SessionInfo* last = nullptr;
   for (const SessionInfo& info : sessions)
     if (info.problem == key.problem && info.device == key.device && info.rows > 0 &&
-        (!last || info.worked_at > last->worked_at))
+        (!last || closeness(info) > closeness(*last)))
       last = &info;
   if (!last) return {};
   if (const std::string size = size_beside(prepared, last->id); !size.empty())
@@ -109,14 +113,23 @@ std::string note_of_other_results(const PreparedSession& prepared, const std::ve
       if (std::ranges::find(others, part) == others.end()) parts.push_back(trimmed(part));
     return fmt::format("{}", fmt::join(parts, ", "));
   };
+  const std::string unused =
+      fmt::format("a new session begins, and the results of session {} ({} rows) are not used: ", last->id, last->rows);
   const std::string theirs = only_in(last->conditions, key.conditions),
                     ours = only_in(key.conditions, last->conditions);
-  const bool same = theirs.empty() && ours.empty();
-  return fmt::format(
-      "a new session begins, and the results of session {} ({} rows) are not used: {}", last->id, last->rows,
-      same ? std::string("the problem, the driver or the compiler has changed since")
-           : fmt::format("it was measured with other settings ({}; now {})", theirs.empty() ? "the defaults" : theirs,
-                         ours.empty() ? "the defaults" : ours));
+  if (!theirs.empty() || !ours.empty())
+    return unused + fmt::format("it was measured with other settings ({}; now {})",
+                                theirs.empty() ? "the defaults" : theirs, ours.empty() ? "the defaults" : ours);
+  std::string changes = device_changes(last->device_identity, key.device_identity);
+  if (changes.empty()) {
+    if (const auto stored = stored_problem(*prepared.store, last->id))
+      changes = problem_changes(*stored, without_arrays(prepared.problem));
+    changes =
+        changes.empty()
+            ? std::string("a file that the problem reads (an included header, data), or [execution], has changed since")
+            : "changed since: " + changes;
+  }
+  return unused + changes + (prior ? "" : " (--prior auto starts from it)");
 }
 
 /// `begun`: when the session was, s since the epoch.
