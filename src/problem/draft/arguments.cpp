@@ -131,11 +131,13 @@ std::string ExtentReader::extent_of(const std::string& index, int depth) {
     if (const auto blocks = geometry_.blocks.find(plain); blocks != geometry_.blocks.end()) return blocks->second;
     if (const std::string stride = names_.size_named(use_.stride_before(plain)); !stride.empty()) return stride;
     const std::string value = use_.value_of(plain);
-    if (value != plain)
+    const auto first = whole_number(value);  // of "for (int b = 0; b < 256; ++b)": not the largest
+    if (value != plain && !first)
       if (const std::string found = extent(value); !found.empty()) return found;
     if (const std::string found = names_.bound(use_, plain); !found.empty()) return found;
     for (const std::string& text : use_.bounds_of(plain))  // b < 256
-      if (const auto number = whole_number(std::string(trimmed(text)))) return std::to_string(*number);
+      if (const auto number = whole_number(std::string(trimmed(text))))
+        return std::to_string(std::max(*number, first.value_or(0) + 1));
     return {};
   }
   const bool sum = terms.size() > 1 && parts_of(plain, "-").size() == 1;

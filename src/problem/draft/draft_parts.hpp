@@ -53,7 +53,8 @@ Geometry derive_geometry(const DraftSource& source, ProblemNames& names, Guesses
 
 /// Returns an expression of the launch in terms of the problem: arguments of the launch become their constants, the
 /// launch's block becomes `blocks`, numbers that are template arguments their parameters, others their values;
-/// nullopt if it has something else. `mark`: which numbers were taken for a parameter.
+/// nullopt if it has something else. `mark`: which numbers were taken for a parameter, and which are the values of
+/// names that the problem lacks.
 std::optional<std::string> in_terms_of_problem(const DraftSource& source, const ProblemNames& names,
                                                const std::string& expression,
                                                const std::vector<std::string>& blocks = {},
@@ -63,7 +64,7 @@ std::optional<std::string> in_terms_of_problem(const DraftSource& source, const 
 /// unless it covers the same with any of their values. `of_block`: an element belongs to a block, not to a thread.
 std::optional<std::string> launched_grid(const DraftSource& source, const ProblemNames& names, std::size_t dimension,
                                          bool of_block, const std::vector<std::string>& blocks,
-                                         std::vector<std::string>& restrictions);
+                                         std::vector<std::string>& restrictions, std::string* mark);
 
 /// Whether an expression of the launch names its block, so that it holds for other blocks.
 bool names_block(const SourceLaunch& launch, const std::string& expression);

@@ -154,9 +154,9 @@ DraftSource read_draft_source(const std::string& text, const std::filesystem::pa
                     file.string()));
   std::vector<std::string> folders{file.has_parent_path() ? file.parent_path().string() : "."};
   for (const auto& folder : include_folders) folders.push_back(folder.string());
-  std::string all;
-  for (const IncludedFile& header : included_files(text, folders)) all += header.text + "\n";
-  all += text + "\n" + (host.file.extension() == ".py" ? python_as_c(host.text) : host.text);
+  std::string headers;
+  for (const IncludedFile& header : included_files(text, folders)) headers += header.text + "\n";
+  const std::string all = headers + text + "\n" + (host.file.extension() == ".py" ? python_as_c(host.text) : host.text);
   const std::string compiled = kernel_source::source_with_macro(text, language->macro);
   const kernel_source::Outline outline = kernel_source::outline_of(compiled);
   const Function& kernel = kernel_of(outline, *language, wanted, file);
@@ -174,7 +174,7 @@ DraftSource read_draft_source(const std::string& text, const std::filesystem::pa
           parameters,
           language->key == "opencl" ? opencl_launch(all, kernel.name) : source_launch(all, kernel.name),
           KernelUse(kernel.body),
-          kernel_source::identifiers_of_kernel(compiled, kernel.name)};
+          kernel_source::identifiers_of_kernel(headers + compiled, kernel.name)};
 }
 
 bool DraftSource::returns_void() const { return has_no_result(kernel); }

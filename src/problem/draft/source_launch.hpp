@@ -25,4 +25,7 @@ SourceLaunch source_launch(const std::string& source, const std::string& kernel)
 std::optional<long> source_value(const std::string& source, const std::string& expression,
                                  std::size_t end = std::string::npos);
 
+/// Returns the name, what it was last set to before `end` if that is a name, and so on: "width", "W" of "width = W".
+std::vector<std::string> source_aliases(const std::string& source, const std::string& name, std::size_t end);
+
 }  // namespace ergotune::draft
