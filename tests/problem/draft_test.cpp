@@ -143,6 +143,47 @@ TEST_F(Draft, MarksLocalMemoryUnlessEachWorkItemHasItsOwnElement) {
   EXPECT_THAT(text("lid + 1"), ContainsRegex("local_count = [^\n]*CHECK")) << "a halo";
 }
 
+TEST_F(Draft, TakesTheLocalMemoryThatAnOpenClHostPasses) {
+  std::ofstream(folder_ / "tile.cl") << R"(
+kernel void tile(global const float* in, global float* out, int width, int height, local float* t) {
+  int lx = get_local_id(0), ly = get_local_id(1), w = get_local_size(0) * 2 + 16;
+  int x = get_global_id(0), y = get_global_id(1);
+  t[ly * w + lx + 8] = in[y * width + x];
+  barrier(CLK_LOCAL_MEM_FENCE);
+  if (x < width && y < height) out[y * width + x] = t[ly * w + lx];
+})";
+  const auto draft_for = [&](const std::string& host, const std::string& program) {
+    std::ofstream(folder_ / host) << program;
+    return draft_problem(folder_ / "tile.cl", "", folder_, folder_ / host);
+  };
+  const auto in_c = [](const std::string& bytes) {
+    return "cl_kernel k = clCreateKernel(p, \"tile\", &e);\nconst size_t local[2] = {64, 2}, global[2] = {2048, "
+           "1024};\n"
+           "clSetKernelArg(k, 4, " +
+           bytes + ", NULL);\nclEnqueueNDRangeKernel(q, k, 2, NULL, global, local, 0, 0, 0);";
+  };
+  const std::string in_cpp =
+      "#define BX 64\n#define BY 2\ncl::Kernel k(p, \"tile\");\nk.setArg(4, BYTES);\n"
+      "queue.enqueueNDRangeKernel(k, cl::NullRange, cl::NDRange(2048, 1024), cl::NDRange(BX, BY));";
+  const std::regex bytes("BYTES");
+  for (const auto& [host, program] :
+       {std::pair<std::string, std::string>{"c.c", in_c("sizeof(cl_float) * local[1] * (local[0] * 2 + 16)")},
+        {"c.c", "size_t bytes = local[1] * sizeof(float) * (local[0] * 2 + 16);\n" + in_c("bytes")},
+        {"cpp.cpp", std::regex_replace(in_cpp, bytes, "cl::Local(sizeof(float) * BY * (BX * 2 + 16))")},
+        {"cpp.cpp", std::regex_replace(in_cpp, bytes, "BY * (BX * 2 + 16) * sizeof(float), nullptr")},
+        {"py.py",
+         "wg = (64, 2)\n"
+         "p.tile(q, (2048, 1024), wg, a, b, 2048, 1024, cl.LocalMemory(4 * wg[1] * (wg[0] * 2 + 16)))\n"}}) {
+    const ProblemDraft draft = draft_for(host, program);
+    EXPECT_THAT(draft.questions, Not(Contains(testing::StartsWith("t: ")))) << program;
+    const Problem problem = parse_problem(draft.text, folder_ / "p.toml");
+    const Constants block{{"BLOCK_SIZE_X", Value(32)}, {"BLOCK_SIZE_Y", Value(4)}};
+    EXPECT_EQ(problem.kernel().arguments[4].count.evaluate(block).as_integer(), 4 * (32 * 2 + 16)) << draft.text;
+  }
+  for (const char* number : {"sizeof(float) * 2 * (64 * 2 + 16)", "4 * local[1] * (64 * 2 + 16)", "64 * 2 * 4"})
+    EXPECT_THAT(draft_for("c.c", in_c(number)).questions, Contains(testing::StartsWith("t: "))) << number;
+}
+
 TEST_F(Draft, OfOneBlockForEachRowCountsBlocks) {
   const auto softmax = draft("softmax.cu", R"(
 template <typename T, int VEC>

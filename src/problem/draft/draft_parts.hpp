@@ -35,6 +35,7 @@ void add_sizes(const DraftSource& source, int dimensions, ProblemNames& names, G
 
 struct Geometry {
   int dimensions = 1;
+  std::vector<std::string> block;  ///< its size in each dimension
   std::string block_threads = "1";
   std::vector<std::string> reach;             ///< number of elements, or blocks, in each dimension
   std::set<int> guessed;                      ///< dimensions of which the body does not show the number

@@ -95,7 +95,8 @@ std::optional<Element> element_of(const std::string& type) {
                                                    "local",    "__private", "const",      ""};
     if (!kQualifiers.contains(word)) plain += (plain.empty() ? "" : " ") + word;
   }
-  if (plain.starts_with("std::")) plain.erase(0, 5);
+  for (const char* prefix : {"std::", "cl_"})  // cl_float: of an OpenCL host
+    if (plain.starts_with(prefix)) plain.erase(0, std::string_view(prefix).size());
   static const std::map<std::string, std::string> kNames{
       {"unsigned", "uint32"},       {"unsigned int", "uint32"},  {"signed int", "int32"},
       {"unsigned char", "uint8"},   {"signed char", "int8"},     {"bool", "uint8"},

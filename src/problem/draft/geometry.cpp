@@ -54,6 +54,7 @@ class GeometryReader {
     geometry_.reach.assign(static_cast<std::size_t>(geometry_.dimensions), "");
     for (int d = 0; d < geometry_.dimensions; ++d) read_dimension(d, required);
     add_block_parameters();
+    geometry_.block = blocks_;
     geometry_.block_threads = fmt::format("{}", fmt::join(blocks_, " * "));
     if (const auto threads = source_value("", geometry_.block_threads))
       geometry_.block_threads = std::to_string(*threads);

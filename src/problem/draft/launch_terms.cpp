@@ -107,11 +107,14 @@ std::optional<std::string> in_terms_of_problem(const DraftSource& source, const 
     const std::string word = text.substr(at, end - at);
     std::string found;
     if (!blocks.empty() && word == launch.block_variable) {
-      const std::size_t axis = text.compare(end, 1, ".") == 0 ? std::string_view("xyz").find(text[end + 1]) : 0;
-      if (axis >= blocks.size()) return std::nullopt;
-      if (text[end] == '.') end += 2;
+      const bool member = text.compare(end, 1, ".") == 0, element = text.compare(end, 1, "[") == 0;
+      const std::size_t axis = member || element ? std::string_view(member ? "xyz" : "012").find(text[end + 1]) : 0;
+      if (axis >= blocks.size() || (element && text.compare(end + 2, 1, "]") != 0)) return std::nullopt;
+      end += member ? 2 : element ? 3 : 0;
       found = blocks[axis];
     }
+    for (std::size_t d = 0; !whole_number(word) && d < std::min(blocks.size(), launch.block.size()); ++d)
+      if (launch.block[d] == word && std::ranges::count(launch.block, word) == 1) found = blocks[d];
     if (const auto launched = names.launched.find(word);
         mark && launched != names.launched.end() &&
         (!whole_number(word) || multiplies_block(launch.block_variable, text, at, end))) {
@@ -124,6 +127,9 @@ std::optional<std::string> in_terms_of_problem(const DraftSource& source, const 
     if (found.empty())
       if (const auto value = source.value(word)) {
         found = std::to_string(*value);
+        for (const std::string& threads : launch.block)  // smaller numbers are too often something else
+          if (!blocks.empty() && whole_number(word) && *value >= 16 && source.value(threads) == value)
+            add_mark(mark, fmt::format("the launch's {} is the size of its block, too", word));
         if (!whole_number(word) && !names.used.contains(word))
           add_mark(mark, fmt::format("{} stands for the launch's {}", found, word));
       }

@@ -90,22 +90,6 @@ std::vector<std::string> block_of(const std::string& text, const std::string& ex
   return found;
 }
 
-/// Returns what the last "#define NAME VALUE" before `end`, "NAME = VALUE" or "NAME, OTHER = VALUE, OTHER" gives a
-/// name.
-std::string definition_of(const std::string& text, const std::string& name, std::size_t end) {
-  std::string found;
-  for (const std::size_t behind : ends_of(text, name, end)) {
-    const std::size_t line = text.rfind('\n', behind) + 1, next = next_character(text, behind);
-    if (const std::string own = unpacked(text, name, behind); !own.empty())
-      found = own;
-    else if (trimmed(std::string_view(text).substr(line, behind - name.size() - line)) == "#define")
-      found = text.substr(behind, text.find('\n', behind) - behind);
-    else if (next + 1 < text.size() && text[next] == '=' && text[next + 1] != '=')
-      found = parts_of(text.substr(next + 1, text.find(';', next) - next - 1), ",").front();
-  }
-  return without_parentheses(found);
-}
-
 /// Returns what a name was last set to before `end`; other expressions as they are.
 std::string last_value(const std::string& text, const std::string& expression, std::size_t end) {
   const bool name = std::all_of(expression.begin(), expression.end(), in_identifier);
@@ -158,6 +142,20 @@ SourceLaunch source_launch(const std::string& source, const std::string& kernel)
 
 std::optional<long> source_value(const std::string& source, const std::string& expression, std::size_t end) {
   return value_in(kernel_source::blank_comments(source), expression, end, 0);
+}
+
+std::string definition_of(const std::string& text, const std::string& name, std::size_t end) {
+  std::string found;
+  for (const std::size_t behind : ends_of(text, name, end)) {
+    const std::size_t line = text.rfind('\n', behind) + 1, next = next_character(text, behind);
+    if (const std::string own = unpacked(text, name, behind); !own.empty())
+      found = own;
+    else if (trimmed(std::string_view(text).substr(line, behind - name.size() - line)) == "#define")
+      found = text.substr(behind, text.find('\n', behind) - behind);
+    else if (next + 1 < text.size() && text[next] == '=' && text[next + 1] != '=')
+      found = parts_of(text.substr(next + 1, text.find(';', next) - next - 1), ",").front();
+  }
+  return without_parentheses(found);
 }
 
 std::vector<std::string> source_aliases(const std::string& source, const std::string& name, std::size_t end) {
