@@ -73,7 +73,8 @@ void add_mark(std::string* mark, const std::string& what) {
 
 /// Marks a size that the launch writes as a number.
 void mark_number(std::string* mark, const std::string& size) {
-  if (kernel_source::identifiers_in(size).empty())
+  const bool marked = mark && mark->find(size) != std::string::npos;
+  if (!marked && kernel_source::identifiers_in(size).empty())
     add_mark(mark, fmt::format("the launch's {} follows no constant", size));
 }
 
