@@ -1,4 +1,5 @@
 // A first problem file from a kernel's source: it can be read, and it describes that kernel.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>

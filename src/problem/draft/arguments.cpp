@@ -10,6 +10,7 @@
 
 #include "base/text.hpp"
 #include "ergotune/error.hpp"
+#include "ergotune/problem.hpp"
 #include "problem/draft/source_text.hpp"
 
 namespace ergotune::draft {
