@@ -1,4 +1,5 @@
 // A first problem file from a kernel's source: it can be read, and it describes that kernel.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -6,6 +7,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <regex>
 
 #include "ergotune/error.hpp"
 #include "ergotune/problem_file.hpp"
@@ -140,6 +142,47 @@ TEST_F(Draft, MarksLocalMemoryUnlessEachWorkItemHasItsOwnElement) {
   };
   EXPECT_THAT(text("0"), Not(ContainsRegex("local_count = [^\n]*CHECK")));
   EXPECT_THAT(text("lid + 1"), ContainsRegex("local_count = [^\n]*CHECK")) << "a halo";
+}
+
+TEST_F(Draft, TakesTheLocalMemoryThatAnOpenClHostPasses) {
+  std::ofstream(folder_ / "tile.cl") << R"(
+kernel void tile(global const float* in, global float* out, int width, int height, local float* t) {
+  int lx = get_local_id(0), ly = get_local_id(1), w = get_local_size(0) * 2 + 16;
+  int x = get_global_id(0), y = get_global_id(1);
+  t[ly * w + lx + 8] = in[y * width + x];
+  barrier(CLK_LOCAL_MEM_FENCE);
+  if (x < width && y < height) out[y * width + x] = t[ly * w + lx];
+})";
+  const auto draft_for = [&](const std::string& host, const std::string& program) {
+    std::ofstream(folder_ / host) << program;
+    return draft_problem(folder_ / "tile.cl", "", folder_, folder_ / host);
+  };
+  const auto in_c = [](const std::string& bytes) {
+    return "cl_kernel k = clCreateKernel(p, \"tile\", &e);\nconst size_t local[2] = {64, 2}, global[2] = {2048, "
+           "1024};\n"
+           "clSetKernelArg(k, 4, " +
+           bytes + ", NULL);\nclEnqueueNDRangeKernel(q, k, 2, NULL, global, local, 0, 0, 0);";
+  };
+  const std::string in_cpp =
+      "#define BX 64\n#define BY 2\ncl::Kernel k(p, \"tile\");\nk.setArg(4, BYTES);\n"
+      "queue.enqueueNDRangeKernel(k, cl::NullRange, cl::NDRange(2048, 1024), cl::NDRange(BX, BY));";
+  const std::regex bytes("BYTES");
+  for (const auto& [host, program] :
+       {std::pair<std::string, std::string>{"c.c", in_c("sizeof(cl_float) * local[1] * (local[0] * 2 + 16)")},
+        {"c.c", "size_t bytes = local[1] * sizeof(float) * (local[0] * 2 + 16);\n" + in_c("bytes")},
+        {"cpp.cpp", std::regex_replace(in_cpp, bytes, "cl::Local(sizeof(float) * BY * (BX * 2 + 16))")},
+        {"cpp.cpp", std::regex_replace(in_cpp, bytes, "BY * (BX * 2 + 16) * sizeof(float), nullptr")},
+        {"py.py",
+         "wg = (64, 2)\n"
+         "p.tile(q, (2048, 1024), wg, a, b, 2048, 1024, cl.LocalMemory(4 * wg[1] * (wg[0] * 2 + 16)))\n"}}) {
+    const ProblemDraft draft = draft_for(host, program);
+    EXPECT_THAT(draft.questions, Not(Contains(testing::StartsWith("t: ")))) << program;
+    const Problem problem = parse_problem(draft.text, folder_ / "p.toml");
+    const Constants block{{"BLOCK_SIZE_X", Value(32)}, {"BLOCK_SIZE_Y", Value(4)}};
+    EXPECT_EQ(problem.kernel().arguments[4].count.evaluate(block).as_integer(), 4 * (32 * 2 + 16)) << draft.text;
+  }
+  for (const char* number : {"sizeof(float) * 2 * (64 * 2 + 16)", "4 * local[1] * (64 * 2 + 16)", "64 * 2 * 4"})
+    EXPECT_THAT(draft_for("c.c", in_c(number)).questions, Contains(testing::StartsWith("t: "))) << number;
 }
 
 TEST_F(Draft, OfOneBlockForEachRowCountsBlocks) {
@@ -470,6 +513,35 @@ kernel void rows(global const float* x, global float* y, int n, int m) {
   }
 }
 
+// Else another size would leave a part of the output without work, which no comparison with the first one shows.
+TEST_F(Draft, NamesTheSizesThatTheHostWritesAsMacros) {
+  std::ofstream(folder_ / "wide.cl") << R"(
+kernel void wide(global const float* in, global float* out, int width, int height) {
+  int x = 2 * get_global_id(0), y = get_global_id(1);
+  out[y * width + x] = in[y * width + x];
+  out[y * width + x + 1] = in[y * width + x + 1];
+})";
+  const std::string begin =
+      "#define W 2048\n#define H 1024\ncl_int width = W, height = H;\ncl_kernel k = clCreateKernel(p, \"wide\", &e);\n"
+      "clSetKernelArg(k, 2, 4, &width); clSetKernelArg(k, 3, 4, &height);\nsize_t local[2] = {32, 4}, global[2] = ";
+  const std::string end = ";\nclEnqueueNDRangeKernel(q, k, 2, NULL, global, local, 0, NULL, NULL);";
+  const auto draft_for = [&](const std::string& global) {
+    std::ofstream(folder_ / "main.c") << begin << global << end;
+    return draft_problem(folder_ / "wide.cl", "", folder_, folder_ / "main.c");
+  };
+  for (const char* global : {"{W / 2, H}", "{(size_t)width / 2, H}"}) {
+    const ProblemDraft draft = draft_for(global);
+    EXPECT_THAT(draft.questions, Not(Contains(HasSubstr("grid"))));
+    const Problem problem = parse_problem(draft.text, folder_ / "p.toml");
+    const Constants sizes{
+        {"WIDTH", Value(512)}, {"HEIGHT", Value(4096)}, {"BLOCK_SIZE_X", Value(16)}, {"BLOCK_SIZE_Y", Value(2)}};
+    ASSERT_EQ(problem.kernel().launch.grid.size(), 2u) << draft.text;
+    EXPECT_EQ(problem.kernel().launch.grid[0].evaluate(sizes).as_integer(), 16) << draft.text;
+    EXPECT_EQ(problem.kernel().launch.grid[1].evaluate(sizes).as_integer(), 2048) << draft.text;
+  }
+  EXPECT_THAT(draft_for("{2048 / 2, H}").questions, Contains(HasSubstr("grid"))) << "a number follows no constant";
+}
+
 TEST_F(Draft, KeepsWhatOnlyTheSizeOfTheLaunchEnsures) {
   const std::string kernel = "kernel void scale(global float* x) { int i = get_global_id(0); x[i] *= 2; }";
   std::ofstream(folder_ / "scale.cl") << kernel;
@@ -571,12 +643,16 @@ TEST_F(Draft, MacrosOfAHeaderAreNoParameters) {
   const Problem problem = parse_problem(with.text, folder_ / "p.toml");
   EXPECT_THAT(parameters(problem), ElementsAre("BLOCK_SIZE_X"));
   EXPECT_THAT(problem.kernel().source_for(Language::opencl)->include_folders, Contains(headers));
+  std::ofstream(headers / "deep.h")
+      << "#ifndef DEEP_H\n#define DEEP_H\n#ifndef WEIGHT\n#define WEIGHT 2\n#endif\n#endif\n";
+  const Problem open = parse_problem(draft_problem(file, "", folder_, {}, {headers}).text, folder_ / "p.toml");
+  EXPECT_THAT(parameters(open), ElementsAre("WEIGHT", "BLOCK_SIZE_X")) << "a default, which options replace";
 }
 
 TEST_F(Draft, TakesGridAndSharedMemoryFromVariablesOfTheLaunch) {
   std::filesystem::create_directory(folder_ / "inc");
   std::ofstream(folder_ / "inc/halo.h") << "#define HALO 2\n#define AT(t, y, x, w) (t)[(y) * (w) + (x)]\n";
-  std::ofstream(folder_ / "cross.cu") << R"(
+  const std::string source = R"(
 #include "halo.h"
 template <typename T, int ROWS>
 __global__ void cross(const T* in, T* out, int width, int height, T scale) {
@@ -594,28 +670,34 @@ __global__ void cross(const T* in, T* out, int width, int height, T scale) {
 }
 #ifndef __CUDACC_RTC__
 int main() {
+  DEFINITION
   const int width = 4096, height = 2048;
   dim3 block(32, 8);
-  dim3 grid((width + block.x - 1) / block.x, (height + block.y * 2 - 1) / (block.y * 2));
-  size_t shared = (block.x + 2 * HALO) * (block.y * 2 + 2 * HALO) * sizeof(float);
-  cross<float, 2><<<grid, block, shared>>>(in, out, width, height, 0.5f);
+  dim3 grid((width + block.x - 1) / block.x, (height + block.y * COUNT - 1) / (block.y * COUNT));
+  size_t shared = (block.x + 2 * HALO) * (block.y * COUNT + 2 * HALO) * sizeof(float);
+  cross<float, COUNT><<<grid, block, shared>>>(in, out, width, height, 0.5f);
 }
 #endif
 )";
-  const ProblemDraft draft = draft_problem(folder_ / "cross.cu", "", folder_, {}, {folder_ / "inc"});
-  EXPECT_THAT(draft.questions, Contains(testing::AllOf(HasSubstr("grid"), HasSubstr("ROWS_VALUE"))))
-      << "2 may be another";
-  const Problem problem = parse_problem(draft.text, folder_ / "p.toml");
-  const Launch& launch = problem.kernel().launch;
-  ASSERT_EQ(launch.grid.size(), 2u) << draft.text;
-  const Constants values{{"WIDTH", Value(100)},
-                         {"HEIGHT", Value(100)},
-                         {"BLOCK_SIZE_X", Value(16)},
-                         {"BLOCK_SIZE_Y", Value(4)},
-                         {"ROWS_VALUE", Value(8)}};
-  EXPECT_EQ(launch.grid[0].evaluate(values).as_integer(), 7);
-  EXPECT_EQ(launch.grid[1].evaluate(values).as_integer(), 4) << draft.text;
-  EXPECT_EQ(launch.shared_memory_bytes.evaluate(values).as_integer(), 4 * 20 * 36) << draft.text;
+  for (const auto& [definition, count] :
+       {std::pair("", "2"), {"constexpr int rows = 2;", "rows"}, {"#define ROWS_PER_THREAD 2", "ROWS_PER_THREAD"}}) {
+    std::ofstream(folder_ / "cross.cu") << std::regex_replace(
+        std::regex_replace(source, std::regex("DEFINITION"), definition), std::regex("COUNT"), count);
+    const ProblemDraft draft = draft_problem(folder_ / "cross.cu", "", folder_, {}, {folder_ / "inc"});
+    EXPECT_THAT(draft.questions, Contains(testing::AllOf(HasSubstr("grid"), HasSubstr("ROWS_VALUE"))))
+        << "2 may be another: " << draft.text;
+    const Problem problem = parse_problem(draft.text, folder_ / "p.toml");
+    const Launch& launch = problem.kernel().launch;
+    ASSERT_EQ(launch.grid.size(), 2u) << draft.text;
+    const Constants values{{"WIDTH", Value(100)},
+                           {"HEIGHT", Value(100)},
+                           {"BLOCK_SIZE_X", Value(16)},
+                           {"BLOCK_SIZE_Y", Value(4)},
+                           {"ROWS_VALUE", Value(8)}};
+    EXPECT_EQ(launch.grid[0].evaluate(values).as_integer(), 7);
+    EXPECT_EQ(launch.grid[1].evaluate(values).as_integer(), 4) << draft.text;
+    EXPECT_EQ(launch.shared_memory_bytes.evaluate(values).as_integer(), 4 * 20 * 36) << draft.text;
+  }
 }
 
 TEST_F(Draft, TakesTheFactorOfAPositionForTheWorkOfAThread) {
@@ -686,6 +768,11 @@ TEST_F(Draft, CountsWhatAnIndexAddsToAPosition) {
                              "__global__ void count(int* bins, int n) {\n"
                              "  for (int b = threadIdx.x; b < 256; b += blockDim.x) bins[b] = n;\n}\n")),
               ElementsAre("256"));
+  EXPECT_THAT(counts(problem("histogram.cpp",
+                             "void histogram(const unsigned char* data, unsigned* bins, int n) {\n"
+                             "  std::fill(bins, bins + 256, 0u);\n  for (int i = 0; i < n; ++i) ++bins[data[i]];\n"
+                             "  for (int b = 0; b < 256; ++b) bins[b] += 1;\n}\n")),
+              ElementsAre("N_SIZE", "256"));
 }
 
 // the only size is the bound of a loop, so that the launch and what it reaches are guesses

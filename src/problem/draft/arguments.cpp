@@ -10,6 +10,7 @@
 
 #include "base/text.hpp"
 #include "ergotune/error.hpp"
+#include "ergotune/problem.hpp"
 #include "problem/draft/source_text.hpp"
 
 namespace ergotune::draft {
@@ -131,11 +132,13 @@ std::string ExtentReader::extent_of(const std::string& index, int depth) {
     if (const auto blocks = geometry_.blocks.find(plain); blocks != geometry_.blocks.end()) return blocks->second;
     if (const std::string stride = names_.size_named(use_.stride_before(plain)); !stride.empty()) return stride;
     const std::string value = use_.value_of(plain);
-    if (value != plain)
+    const auto first = whole_number(value);  // of "for (int b = 0; b < 256; ++b)": not the largest
+    if (value != plain && !first)
       if (const std::string found = extent(value); !found.empty()) return found;
     if (const std::string found = names_.bound(use_, plain); !found.empty()) return found;
     for (const std::string& text : use_.bounds_of(plain))  // b < 256
-      if (const auto number = whole_number(std::string(trimmed(text)))) return std::to_string(*number);
+      if (const auto number = whole_number(std::string(trimmed(text))))
+        return std::to_string(std::max(*number, first.value_or(0) + 1));
     return {};
   }
   const bool sum = terms.size() > 1 && parts_of(plain, "-").size() == 1;
@@ -187,8 +190,38 @@ Rest scalar(const DraftSource& source, const ProblemNames& names, const std::str
   return {"value = 1.0", guesses.check("the value that the application passes", name)};
 }
 
-Rest local_memory(const KernelUse& use, const Geometry& geometry, const std::string& name, int width,
-                  Guesses& guesses) {
+/// Returns the number of values of local memory that the host passes; empty if it is not found, or is a number for one
+/// value for each work item. `mark`: what a reader has to check.
+std::string launched_local_count(const DraftSource& source, const ProblemNames& names, const Geometry& geometry,
+                                 const std::string& name, const Element& element, std::string& mark) {
+  const auto number = static_cast<std::size_t>(
+      std::ranges::find(source.parameters, name, &kernel_source::Parameter::name) - source.parameters.begin());
+  if (number >= source.launch.arguments.size()) return {};
+  static const std::regex kLocal(R"(^(?:\w+(?:\.|::))?Local(?:Memory)?\((.{1,300})\)$)");
+  const std::string argument = one_blank(source.launch.arguments[number]);
+  std::smatch found;
+  if (argument.size() > 400 || !std::regex_match(argument, found, kLocal)) return {};
+  const auto bytes = in_terms_of_problem(source, names, found[1].str(), geometry.block, &mark);
+  if (!bytes) return {};
+  const auto size = static_cast<long>(size_of(*element_type(element.type)));
+  std::vector<std::string> factors = parts_of(*bytes, "*");
+  const auto own = std::ranges::find(factors, std::to_string(size));
+  std::string count = fmt::format("({}) // {}", *bytes, size);
+  if (factors.size() > 1 && own != factors.end() && parts_of(*bytes, "+-/").size() == 1) {
+    factors.erase(own);
+    count = fmt::format("{}", fmt::join(factors, " * "));
+  }
+  if (!kernel_source::identifiers_in(count).empty()) return count;
+  long values = element.width;
+  for (const std::string& threads : source.launch.block) values *= source.value(threads).value_or(0);
+  if (Expression::parse(count).evaluate_real([](std::string_view) { return nullptr; }) == values) return {};
+  mark = fmt::format("the number in {}, which follows no block size", source.launch_file());
+  return count;
+}
+
+Rest local_memory(const DraftSource& source, const ProblemNames& names, const Geometry& geometry,
+                  const std::string& name, const Element& element, Guesses& guesses) {
+  const KernelUse& use = source.use;
   const std::vector<std::string> indices = use.use_of(name).indices;
   const auto is_work_item = [&](const std::string& index) {
     std::string plain = without_parentheses(index);
@@ -196,7 +229,12 @@ Rest local_memory(const KernelUse& use, const Geometry& geometry, const std::str
     return plain == "0" || plain == "get_local_id(0)";
   };
   const bool shown = geometry.dimensions == 1 && !indices.empty() && std::ranges::all_of(indices, is_work_item);
-  return {fmt::format("local_count = \"{}\"", of_width(width, geometry.block_threads)),
+  std::string mark;
+  if (!shown)
+    if (const auto count = launched_local_count(source, names, geometry, name, element, mark); !count.empty())
+      return {fmt::format("local_count = \"{}\"", count),
+              mark.empty() ? "  # as the launch in " + source.launch_file() : guesses.check(mark, name)};
+  return {fmt::format("local_count = \"{}\"", of_width(element.width, geometry.block_threads)),
           shown ? "" : guesses.check("local memory for one element for each work item of a block", name)};
 }
 
@@ -250,10 +288,11 @@ DraftArguments derive_arguments(const DraftSource& source, const ProblemNames& n
                       parameter.name, type));
     }
     const int width = element ? element->width : 1;
-    const auto [fields, comment] = !parameter.pointer ? scalar(source, names, parameter.name, guesses)
-                                   : contains(parameter.type, {"__local", "local "})
-                                       ? local_memory(source.use, geometry, parameter.name, width, guesses)
-                                       : buffer(source, names, geometry, parameter, width, arguments.sums, guesses);
+    const auto [fields, comment] =
+        !parameter.pointer ? scalar(source, names, parameter.name, guesses)
+        : contains(parameter.type, {"__local", "local "})
+            ? local_memory(source, names, geometry, parameter.name, element.value_or(Element{"float32", 1}), guesses)
+            : buffer(source, names, geometry, parameter, width, arguments.sums, guesses);
     arguments.lines += fmt::format("  {{ name = \"{}\", type = \"{}\", {} }},{}\n", parameter.name,
                                    element ? element->type : "float32", fields, comment);
   }

@@ -35,6 +35,7 @@ void add_sizes(const DraftSource& source, int dimensions, ProblemNames& names, G
 
 struct Geometry {
   int dimensions = 1;
+  std::vector<std::string> block;  ///< its size in each dimension
   std::string block_threads = "1";
   std::vector<std::string> reach;             ///< number of elements, or blocks, in each dimension
   std::set<int> guessed;                      ///< dimensions of which the body does not show the number
@@ -53,7 +54,8 @@ Geometry derive_geometry(const DraftSource& source, ProblemNames& names, Guesses
 
 /// Returns an expression of the launch in terms of the problem: arguments of the launch become their constants, the
 /// launch's block becomes `blocks`, numbers that are template arguments their parameters, others their values;
-/// nullopt if it has something else. `mark`: which numbers were taken for a parameter.
+/// nullopt if it has something else. `mark`: which numbers were taken for a parameter, and which are the values of
+/// names that the problem lacks.
 std::optional<std::string> in_terms_of_problem(const DraftSource& source, const ProblemNames& names,
                                                const std::string& expression,
                                                const std::vector<std::string>& blocks = {},
@@ -63,7 +65,7 @@ std::optional<std::string> in_terms_of_problem(const DraftSource& source, const 
 /// unless it covers the same with any of their values. `of_block`: an element belongs to a block, not to a thread.
 std::optional<std::string> launched_grid(const DraftSource& source, const ProblemNames& names, std::size_t dimension,
                                          bool of_block, const std::vector<std::string>& blocks,
-                                         std::vector<std::string>& restrictions);
+                                         std::vector<std::string>& restrictions, std::string* mark);
 
 /// Whether an expression of the launch names its block, so that it holds for other blocks.
 bool names_block(const SourceLaunch& launch, const std::string& expression);

@@ -95,7 +95,8 @@ std::optional<Element> element_of(const std::string& type) {
                                                    "local",    "__private", "const",      ""};
     if (!kQualifiers.contains(word)) plain += (plain.empty() ? "" : " ") + word;
   }
-  if (plain.starts_with("std::")) plain.erase(0, 5);
+  for (const char* prefix : {"std::", "cl_"})  // cl_float: of an OpenCL host
+    if (plain.starts_with(prefix)) plain.erase(0, std::string_view(prefix).size());
   static const std::map<std::string, std::string> kNames{
       {"unsigned", "uint32"},       {"unsigned int", "uint32"},  {"signed int", "int32"},
       {"unsigned char", "uint8"},   {"signed char", "int8"},     {"bool", "uint8"},
@@ -154,9 +155,9 @@ DraftSource read_draft_source(const std::string& text, const std::filesystem::pa
                     file.string()));
   std::vector<std::string> folders{file.has_parent_path() ? file.parent_path().string() : "."};
   for (const auto& folder : include_folders) folders.push_back(folder.string());
-  std::string all;
-  for (const IncludedFile& header : included_files(text, folders)) all += header.text + "\n";
-  all += text + "\n" + (host.file.extension() == ".py" ? python_as_c(host.text) : host.text);
+  std::string headers;
+  for (const IncludedFile& header : included_files(text, folders)) headers += header.text + "\n";
+  const std::string all = headers + text + "\n" + (host.file.extension() == ".py" ? python_as_c(host.text) : host.text);
   const std::string compiled = kernel_source::source_with_macro(text, language->macro);
   const kernel_source::Outline outline = kernel_source::outline_of(compiled);
   const Function& kernel = kernel_of(outline, *language, wanted, file);
@@ -174,7 +175,7 @@ DraftSource read_draft_source(const std::string& text, const std::filesystem::pa
           parameters,
           language->key == "opencl" ? opencl_launch(all, kernel.name) : source_launch(all, kernel.name),
           KernelUse(kernel.body),
-          kernel_source::identifiers_of_kernel(compiled, kernel.name)};
+          kernel_source::identifiers_of_kernel(headers + compiled, kernel.name)};
 }
 
 bool DraftSource::returns_void() const { return has_no_result(kernel); }

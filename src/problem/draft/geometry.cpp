@@ -54,6 +54,7 @@ class GeometryReader {
     geometry_.reach.assign(static_cast<std::size_t>(geometry_.dimensions), "");
     for (int d = 0; d < geometry_.dimensions; ++d) read_dimension(d, required);
     add_block_parameters();
+    geometry_.block = blocks_;
     geometry_.block_threads = fmt::format("{}", fmt::join(blocks_, " * "));
     if (const auto threads = source_value("", geometry_.block_threads))
       geometry_.block_threads = std::to_string(*threads);
@@ -75,7 +76,9 @@ class GeometryReader {
     return fmt::format("{} = [\"{}\"]", key, fmt::join(list, "\", \""));
   }
 
-  void restrict(const std::string& restriction) { geometry_.restrictions.push_back(restriction); }
+  void restrict(const std::string& restriction) {
+    if (std::ranges::count(geometry_.restrictions, restriction) == 0) geometry_.restrictions.push_back(restriction);
+  }
 
   bool is_known(const std::string& name) const {
     return names_.tunable.contains(name) || names_.fixed.contains(name) || whole_number(name);
@@ -251,7 +254,7 @@ class GeometryReader {
     std::vector<std::string> grid, restrictions;
     for (std::size_t d = 0; d < launch.grid.size(); ++d) {
       const bool of_block = geometry_.of_block.contains(static_cast<int>(d));
-      auto one = launched_grid(source_, names_, d, of_block, blocks_, restrictions);
+      auto one = launched_grid(source_, names_, d, of_block, blocks_, restrictions, &mark);
       if (!one && names_block(launch, launch.grid[d]))
         one = in_terms_of_problem(source_, names_, launch.grid[d], blocks_, &mark);
       if (!one) return false;

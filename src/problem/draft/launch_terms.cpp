@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <regex>
+#include <set>
 
 #include "base/text.hpp"
 #include "problem/draft/source_text.hpp"
@@ -48,6 +49,35 @@ std::optional<std::size_t> dimension_of(const DraftSource& source, const std::st
   return equal > 1 && *of != dimension ? std::nullopt : of;
 }
 
+/// Returns the constants of the arguments that the launch passes under a name or under one that is set to it.
+std::set<std::string> constants_of(const DraftSource& source, const ProblemNames& names, const std::string& word) {
+  const SourceLaunch& launch = source.launch;
+  const std::vector<std::string> own = source_aliases(source.all, word, launch.at);
+  std::set<std::string> exact, aliased;
+  for (std::size_t i = 0; !own.empty() && i < std::min(source.parameters.size(), launch.arguments.size()); ++i) {
+    const kernel_source::Parameter& parameter = source.parameters[i];
+    if (parameter.pointer) continue;
+    const auto scalar = names.scalars.find(parameter.name);
+    const std::string constant = scalar != names.scalars.end() ? scalar->second : names.size_named(parameter.name);
+    const std::vector<std::string> passed = source_aliases(source.all, launch.arguments[i], launch.at);
+    if (constant.empty() || std::ranges::find_first_of(passed, own) == passed.end()) continue;
+    (passed.front() == word ? exact : aliased).insert(constant);
+  }
+  return exact.empty() ? aliased : exact;
+}
+
+/// Adds what a reader has to check in a line.
+void add_mark(std::string* mark, const std::string& what) {
+  if (mark && mark->find(what) == std::string::npos) *mark += (mark->empty() ? "" : "; ") + what;
+}
+
+/// Marks a size that the launch writes as a number.
+void mark_number(std::string* mark, const std::string& size) {
+  const bool marked = mark && mark->find(size) != std::string::npos;
+  if (!marked && kernel_source::identifiers_in(size).empty())
+    add_mark(mark, fmt::format("the launch's {} follows no constant", size));
+}
+
 }  // namespace
 
 bool names_block(const SourceLaunch& launch, const std::string& expression) {
@@ -78,25 +108,32 @@ std::optional<std::string> in_terms_of_problem(const DraftSource& source, const 
     const std::string word = text.substr(at, end - at);
     std::string found;
     if (!blocks.empty() && word == launch.block_variable) {
-      const std::size_t axis = text.compare(end, 1, ".") == 0 ? std::string_view("xyz").find(text[end + 1]) : 0;
-      if (axis >= blocks.size()) return std::nullopt;
-      if (text[end] == '.') end += 2;
+      const bool member = text.compare(end, 1, ".") == 0, element = text.compare(end, 1, "[") == 0;
+      const std::size_t axis = member || element ? std::string_view(member ? "xyz" : "012").find(text[end + 1]) : 0;
+      if (axis >= blocks.size() || (element && text.compare(end + 2, 1, "]") != 0)) return std::nullopt;
+      end += member ? 2 : element ? 3 : 0;
       found = blocks[axis];
     }
+    for (std::size_t d = 0; !whole_number(word) && d < std::min(blocks.size(), launch.block.size()); ++d)
+      if (launch.block[d] == word && std::ranges::count(launch.block, word) == 1) found = blocks[d];
     if (const auto launched = names.launched.find(word);
-        mark && launched != names.launched.end() && multiplies_block(launch.block_variable, text, at, end)) {
+        mark && launched != names.launched.end() &&
+        (!whole_number(word) || multiplies_block(launch.block_variable, text, at, end))) {
       found = launched->second;
-      *mark = fmt::format("the launch's {} was taken for {}", word, found);
+      add_mark(mark, fmt::format("the launch's {} was taken for {}", word, found));
     }
-    for (std::size_t i = 0; i < std::min(source.parameters.size(), launch.arguments.size()); ++i)
-      if (const kernel_source::Parameter& parameter = source.parameters[i];
-          launch.arguments[i] == word && !parameter.pointer) {
-        const auto scalar = names.scalars.find(parameter.name);
-        found = scalar != names.scalars.end() ? scalar->second : names.size_named(parameter.name);
-      }
-    if (found.empty() && names.tunable.contains(word)) found = names.in_expressions(word);
     if (found.empty())
-      if (const auto value = source.value(word)) found = std::to_string(*value);
+      if (const auto constants = constants_of(source, names, word); constants.size() == 1) found = *constants.begin();
+    if (found.empty() && (names.tunable.contains(word) || names.source_of(word))) found = names.in_expressions(word);
+    if (found.empty())
+      if (const auto value = source.value(word)) {
+        found = std::to_string(*value);
+        for (const std::string& threads : launch.block)  // smaller numbers are too often something else
+          if (!blocks.empty() && whole_number(word) && *value >= 16 && source.value(threads) == value)
+            add_mark(mark, fmt::format("the launch's {} is the size of its block, too", word));
+        if (!whole_number(word) && !names.used.contains(word))
+          add_mark(mark, fmt::format("{} stands for the launch's {}", found, word));
+      }
     if (found.empty()) return std::nullopt;
     result += found;
     at = end;
@@ -106,7 +143,7 @@ std::optional<std::string> in_terms_of_problem(const DraftSource& source, const 
 
 std::optional<std::string> launched_grid(const DraftSource& source, const ProblemNames& names, std::size_t dimension,
                                          bool of_block, const std::vector<std::string>& blocks,
-                                         std::vector<std::string>& restrictions) {
+                                         std::vector<std::string>& restrictions, std::string* mark) {
   const std::string& body = source.kernel.body;
   const std::vector<std::string> quotient = parts_of(without_parentheses(source.launch.grid[dimension]), "/");
   if (quotient.size() == 1 && quotient.front() == "1" &&
@@ -115,7 +152,7 @@ std::optional<std::string> launched_grid(const DraftSource& source, const Proble
     return "1";  // of this dimension the body uses positions within a block only
   if (quotient.size() == 1 && !of_block && contains(body, {"blockDim", "get_local_size", "get_global_id"}))
     return std::nullopt;
-  if (quotient.size() == 1) return in_terms_of_problem(source, names, quotient.front());
+  if (quotient.size() == 1) return in_terms_of_problem(source, names, quotient.front(), {}, mark);
   if (of_block || quotient.size() > 2 || parts_of(quotient[0], "+-").size() > 1 ||
       parts_of(quotient[1], "+-*").size() > 1)
     return std::nullopt;
@@ -133,11 +170,14 @@ std::optional<std::string> launched_grid(const DraftSource& source, const Proble
   const bool up = std::regex_match(size, found, kUp) &&
                   (found[2] == quotient[1] || (divisor && value_at_launch(source, found[2]) == divisor));
   if (up || (std::regex_match(size, found, kUpNumber) && divisor && whole_number(found[2]) == *divisor - 1)) {
-    const auto whole = in_terms_of_problem(source, names, std::string(trimmed(found[1].str())));
-    return whole ? std::optional(fmt::format("({0} + {1} - 1) // {1}", *whole, block)) : std::nullopt;
+    const auto whole = in_terms_of_problem(source, names, std::string(trimmed(found[1].str())), {}, mark);
+    if (!whole) return std::nullopt;
+    mark_number(mark, *whole);
+    return fmt::format("({0} + {1} - 1) // {1}", *whole, block);
   }
-  auto whole = in_terms_of_problem(source, names, size);
+  auto whole = in_terms_of_problem(source, names, size, {}, mark);
   if (!whole) return std::nullopt;
+  mark_number(mark, *whole);
   if (!std::ranges::all_of(*whole, kernel_source::in_identifier)) whole = "(" + *whole + ")";
   restrictions.push_back(fmt::format("{} % {} == 0", *whole, block));  // the launch divides without a rest
   return fmt::format("{} // {}", *whole, block);

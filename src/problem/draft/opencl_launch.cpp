@@ -51,6 +51,14 @@ std::string argument(const std::string& expression) {
   return text;
 }
 
+/// Returns an argument; of local memory, which has a number of bytes instead of a value, "cl::Local(BYTES)".
+std::string argument_of(const std::string& text, const std::string& bytes, const std::string& value, std::size_t end) {
+  static const std::set<std::string> kNone{"0", "NULL", "nullptr"};
+  if (!kNone.contains(value)) return argument(value);
+  const std::string found = is_name(bytes) ? definition_of(text, bytes, end) : std::string();
+  return fmt::format("cl::Local({})", found.empty() ? bytes : found);
+}
+
 std::vector<std::string> list_in(const std::string& text, std::size_t open) {
   std::vector<std::string> list = list_at(text, open, text[open] == '(' ? ')' : text[open] == '[' ? ']' : '}');
   while (!list.empty() && list.back().empty()) list.pop_back();  // (n,)
@@ -122,16 +130,16 @@ std::set<std::string> kernel_variables(const std::string& source, const std::str
 std::vector<std::string> set_arguments(const std::string& text, const std::set<std::string>& variables,
                                        std::size_t end) {
   std::vector<std::string> arguments;
-  const auto set = [&](const std::string& number, const std::string& value) {
+  const auto set = [&](const std::string& number, const std::string& bytes, const std::string& value) {
     const auto index = source_value("", number);
     if (!index || *index < 0 || *index > 100) return;
     arguments.resize(std::max(arguments.size(), static_cast<std::size_t>(*index) + 1));
-    arguments[static_cast<std::size_t>(*index)] = argument(value);
+    arguments[static_cast<std::size_t>(*index)] = argument_of(text, bytes, value, end);
   };
   for (const std::size_t behind : ends_of(text, "clSetKernelArg", end))
     if (const auto list = list_at(text, next_character(text, behind), ')');
         list.size() == 4 && variables.contains(list[0]))
-      set(list[1], list[3]);
+      set(list[1], list[2], list[3]);
   for (const std::string& variable : variables)
     for (const char* method : {"setArg", "set_arg", "set_args"})
       for (const std::size_t behind : ends_of(text, method, end)) {
@@ -141,7 +149,9 @@ std::vector<std::string> set_arguments(const std::string& text, const std::set<s
         if (method == std::string_view("set_args"))
           std::transform(list.begin(), list.end(), std::back_inserter(arguments), argument);
         else if (list.size() == 2)
-          set(list[0], list[1]);
+          set(list[0], "", list[1]);
+        else if (list.size() == 3)
+          set(list[0], list[1], list[2]);
       }
   return arguments;
 }
@@ -172,6 +182,7 @@ SourceLaunch opencl_launch(const std::string& source, const std::string& kernel)
   const auto read = [&](const std::string& global, const std::string& local, std::size_t at) {
     launch.at = at;
     launch.block = range_of(text, local, at);
+    if (is_name(plain(local)) && !launch.block.empty()) launch.block_variable = plain(local);
     const std::vector<std::string> items = range_of(text, global, at);
     if (!launch.block.empty() && items.size() != launch.block.size()) return;
     for (std::size_t d = 0; d < items.size(); ++d) {

@@ -71,21 +71,34 @@ void read_template(const DraftSource& source, ProblemNames& names, Guesses& gues
     const std::string list =
         parameter.type == "bool"
             ? fmt::format("{{ values = [\"false\", \"true\"], default = \"{}\" }}", given == "true")
-            : values_of(parameter.name, source_value(source.all, given).value_or(16));
+            : values_of(parameter.name, source.value(given).value_or(16));
     // a different name, because parameters are macros
     const std::string name = names.template_parameters[parameter.name] = names.macro_name(parameter.name, "_VALUE");
     names.add_parameter(name, list + guesses.check("values of a template parameter: where they change the result, "
                                                    "leave one",
-                                                   parameter.name));
+                                                   name));
     names.tunable.insert(parameter.name);
     values.push_back("{{" + name + "}}");
-    if (whole_number(given).value_or(1) != 1 && std::ranges::count(launched, given) == 1) names.launched[given] = name;
+    if (source.value(given).value_or(1) == 1 || std::ranges::count(launched, given) != 1) continue;
+    names.launched[given] = name;
+    for (const std::string& other : source_aliases(source.all, given, source.launch.at))
+      names.launched.emplace(other, name);
   }
   names.function += fmt::format("<{}>", fmt::join(values, ", "));
 }
 
+/// Returns the macros of the source, and those of its headers that a value given to the compiler replaces.
+std::vector<kernel_source::Macro> macros_of(const DraftSource& source) {
+  std::vector<kernel_source::Macro> macros = source.outline.macros;
+  for (const IncludedFile& header : included_files(source.text, source.header_folders))
+    for (const kernel_source::Macro& macro : kernel_source::outline_of(header.text).macros)
+      if (macro.guarded && std::ranges::count(macros, macro.name, &kernel_source::Macro::name) == 0)
+        macros.push_back(macro);
+  return macros;
+}
+
 void read_macros(const DraftSource& source, ProblemNames& names, Guesses& guesses) {
-  for (const kernel_source::Macro& macro : source.outline.macros) {
+  for (const kernel_source::Macro& macro : macros_of(source)) {
     const auto value = whole_number(macro.value);
     if (macro.takes_arguments || !value || !names.used.contains(macro.name)) continue;
     if (!macro.guarded) {

@@ -90,15 +90,11 @@ std::vector<std::string> block_of(const std::string& text, const std::string& ex
   return found;
 }
 
-/// Returns what a variable was last set to before `end`; other expressions as they are.
+/// Returns what a name was last set to before `end`; other expressions as they are.
 std::string last_value(const std::string& text, const std::string& expression, std::size_t end) {
-  std::string found = expression;
-  if (!std::all_of(expression.begin(), expression.end(), in_identifier)) return found;
-  for (const std::size_t behind : ends_of(text, expression, end))
-    if (const std::size_t next = next_character(text, behind);
-        next + 1 < text.size() && text[next] == '=' && text[next + 1] != '=')
-      found = parts_of(text.substr(next + 1, text.find(';', next) - next - 1), ",").front();
-  return found;
+  const bool name = std::all_of(expression.begin(), expression.end(), in_identifier);
+  const std::string found = name ? definition_of(text, expression, end) : std::string();
+  return found.empty() ? expression : found;
 }
 
 /// Returns the dimensions of a grid, of which a variable's last value before `end` is taken.
@@ -146,6 +142,31 @@ SourceLaunch source_launch(const std::string& source, const std::string& kernel)
 
 std::optional<long> source_value(const std::string& source, const std::string& expression, std::size_t end) {
   return value_in(kernel_source::blank_comments(source), expression, end, 0);
+}
+
+std::string definition_of(const std::string& text, const std::string& name, std::size_t end) {
+  std::string found;
+  for (const std::size_t behind : ends_of(text, name, end)) {
+    const std::size_t line = text.rfind('\n', behind) + 1, next = next_character(text, behind);
+    if (const std::string own = unpacked(text, name, behind); !own.empty())
+      found = own;
+    else if (trimmed(std::string_view(text).substr(line, behind - name.size() - line)) == "#define")
+      found = text.substr(behind, text.find('\n', behind) - behind);
+    else if (next + 1 < text.size() && text[next] == '=' && text[next + 1] != '=')
+      found = parts_of(text.substr(next + 1, text.find(';', next) - next - 1), ",").front();
+  }
+  return without_parentheses(found);
+}
+
+std::vector<std::string> source_aliases(const std::string& source, const std::string& name, std::size_t end) {
+  constexpr std::size_t kMost = 5;
+  const std::string text = kernel_source::blank_comments(source);
+  std::vector<std::string> names;
+  for (std::string next = name; names.size() < kMost && !next.empty() && !whole_number(next) &&
+                                std::all_of(next.begin(), next.end(), in_identifier);
+       next = definition_of(text, next, end))
+    names.push_back(next);
+  return names;
 }
 
 }  // namespace ergotune::draft
