@@ -243,7 +243,7 @@ void Cluster::take_opened(Node& node, Opened opened) {
   if (open_ && !same_kind(opened, opened_))
     return refuse(node,
                   fmt::format("its devices are of another kind ({}) than those of this session ({}), and results "
-                              "cannot be compared: tune on it in a session of its own",
+                              "cannot be compared: tune on it in a separate session",
                               opened.devices.front().name, opened_.devices.front().name),
                   true);
   if (open_ && opened.problem != opened_.problem)

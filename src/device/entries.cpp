@@ -81,7 +81,7 @@ DeviceError compile_error(std::string log, int native_code) {
   if (has("considered a host function") || of_library)
     log +=
         "\nrun-time compilation refuses host code and has no headers of C++: enclose them in \"#ifndef "
-        "__CUDACC_RTC__\" and \"#endif\", or move the kernel to a file of its own";
+        "__CUDACC_RTC__\" and \"#endif\", or move the kernel to a separate file";
   else if (has("nvrtc_builtin_header.h("))
     log +=
         "\nconstants and parameters of the problem are macros of the source, and one has the name of something in the "

@@ -240,7 +240,7 @@ std::vector<KernelStretch> stretches_of(const Problem& problem, const LaunchesIn
 
 Json at_json(double seconds, double joules) { return {{"time", seconds}, {"energy", joules}}; }
 
-/// Whether each kernel should have a clock of its own.
+/// Whether kernels should have separate clocks.
 void measure_kernel_clocks(const MeasureArguments& arguments) {
   const ProblemFile problem = load_with(arguments);
   const std::vector<IterationVariant> rounds = iteration_variants(problem);
@@ -326,7 +326,7 @@ void add_measure_command(Verb app) {
   verb.add_flag("--apart", arguments->apart,
                 "Of several kernels: the round as given, the same launches in sequence, and each kernel alone");
   verb.add_flag("--kernel-clocks", arguments->kernel_clocks,
-                "Of several kernels in sequence: whether each should have a clock of its own, by the energy of each "
+                "Of several kernels in sequence: whether they should have separate clocks, by the energy of each "
                 "kernel at each clock and the time that a change takes");
   verb.add_option("--clock-latency", arguments->clock_latency, "That time (the longest that was measured)")
       .kind("SECONDS")

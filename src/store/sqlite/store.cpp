@@ -428,7 +428,7 @@ SessionLock::SessionLock(const std::filesystem::path& store, std::int64_t sessio
   if (taken) return;
   const long pid = lock_->holder();
   throw UserError(fmt::format("session {} is being tuned by {}; wait until it has ended (then this command goes on "
-                              "from its results), or give this run a store of its own with --store",
+                              "from its results), or give this run another store with --store",
                               session, pid > 0 ? fmt::format("process {}", pid) : std::string("another process")),
                   {store.string(), 0, 0});
 }
