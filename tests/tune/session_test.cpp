@@ -279,7 +279,7 @@ TEST_F(SessionTest, AConfirmationThatFailsTakesNothingFromTheSearch) {
   EXPECT_FALSE(result.probability_best);
   EXPECT_EQ(result.best.front().measurement.warnings.size(), 1u) << "why it is not confirmed";
   for (const StoredRow& row : store.results(session)) EXPECT_TRUE(usable(row.measurement.status));
-  EXPECT_EQ(evaluator.measured[*space.index_of(at(3, 1))], 4) << "three rounds, once";
+  EXPECT_EQ(evaluator.measured[*space.index_of(at(3, 1))], 3) << "two rounds, once";
 }
 
 TEST_F(SessionTest, AWrongResultInTheConfirmationCounts) {

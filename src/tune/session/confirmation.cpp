@@ -11,25 +11,24 @@
 namespace ergotune {
 namespace {
 
-constexpr int kConfirmationRounds = 3;
+// Of the leader and its rivals; a batch has kFewestRounds, without which nothing is compared.
+constexpr int kConfirmationRounds = 3, kFewestRounds = 2;
 constexpr std::size_t kConfirmedCandidates = 2;
 // Those that a budget keeps time for: another may follow where the repeats differ more than was expected.
 constexpr std::size_t kExpectedCandidates = 3;
 // Number of candidates if noise hides which is best: those whose intervals reach that of the best.
 constexpr std::size_t kNoisyCandidates = 10;
 // While the expected loss of the choice exceeds kAcceptedLoss, candidates with a probability above kChance are
-// repeated, at most kRaces times.
+// repeated round by round, at most kRaces times.
 constexpr double kAcceptedLoss = 0.003;
 constexpr double kChance = 0.02;
-constexpr int kRaces = 4;
+constexpr int kRaces = 12;
 // s that a confirmation may always take, even if the measurements of the search took less.
 constexpr double kShortConfirmation = 0.5;
 // Results measured once whose expected gain exceeds that loss are confirmed as well, in at most this many batches.
 constexpr int kConfirmationBatches = 3;
 // The repeats on a GPU that is lost meanwhile are repeated on another one, at most this many times.
 constexpr int kLostGpus = 3;
-// Rounds and candidates without which nothing is compared.
-constexpr int kFewestRounds = 2;
 constexpr std::size_t kFewestCandidates = 2;
 
 }  // namespace
@@ -211,20 +210,20 @@ RepeatCost Confirmation::expected() const {
   return cost;
 }
 
-int Confirmation::fit(std::vector<ConfigurationIndex>& candidates) {
-  if (!room_) return kConfirmationRounds;
+int Confirmation::fit(std::vector<ConfigurationIndex>& candidates, int wanted) {
+  if (!room_) return wanted;
   const std::size_t room = room_(so_far(candidates));
   const bool begins = rounds_.empty();
   // The default is the second of them unless it is confirmed already: without it the gain would be a search's value.
   const std::size_t fewest = kFewestCandidates + (beside_ && candidates.size() > 1 && candidates[1] == *beside_);
   if (begins && room < kFewestRounds * candidates.size())
     candidates.resize(std::min(candidates.size(), std::max(fewest, room / kFewestRounds)));
-  const int rounds = static_cast<int>(std::min<std::size_t>(kConfirmationRounds, room / candidates.size()));
-  cut_short_ = cut_short_ || rounds < kConfirmationRounds;
+  const int rounds = static_cast<int>(std::min<std::size_t>(wanted, room / candidates.size()));
+  cut_short_ = cut_short_ || rounds < wanted;
   return rounds < (begins ? kFewestRounds : 1) ? 0 : rounds;
 }
 
-bool Confirmation::confirm(std::vector<ConfigurationIndex> candidates) {
+bool Confirmation::confirm(std::vector<ConfigurationIndex> candidates, int rounds) {
   if (const std::string gpu = choose_device(); gpu != gpu_) {
     rounds_.clear();
     gpu_ = gpu;
@@ -234,7 +233,7 @@ bool Confirmation::confirm(std::vector<ConfigurationIndex> candidates) {
     const bool elsewhere = is_confirmed(index) && ledger_.find(index)->gpu != gpu_;
     if (elsewhere && std::ranges::find(candidates, index) == candidates.end()) candidates.push_back(index);
   }
-  const int rounds_now = fit(candidates);
+  const int rounds_now = fit(candidates, rounds);
   if (rounds_now == 0) return false;
   const std::size_t all = candidates.size() * static_cast<std::size_t>(rounds_now);
   std::size_t before = all;
@@ -254,7 +253,7 @@ bool Confirmation::confirm(std::vector<ConfigurationIndex> candidates) {
   };
   ConfirmationSource source(candidates, rounds_now, gpu_, next_round_, tell, another);
   if (!ledger_.drive(source).empty()) return false;
-  if (source.gpus().size() > 1 && lost_gpus_++ < kLostGpus) return confirm(std::move(candidates));
+  if (source.gpus().size() > 1 && lost_gpus_++ < kLostGpus) return confirm(std::move(candidates), rounds);
   next_round_ += rounds_now;
   for (const ConfirmationSource::Candidate& candidate : source.candidates()) {
     std::vector<ConfirmationRound>& rounds = rounds_[candidate.index];
@@ -287,16 +286,20 @@ void Confirmation::run(bool fresh, Room room) {
   if (!fresh && !ranking.empty() && is_confirmed(ranking.front())) return;
   const double before = began_ = ledger_.now(), waited = ledger_.waited();
   done_ = 0;
+  const bool races = objective_.kind() == Objective::Kind::single;
   for (int batch = 0; batch < kConfirmationBatches || !outdated(standing_.ranking()).empty(); ++batch) {
     const std::vector<ConfigurationIndex> list = candidates();
     if (list.empty()) break;
     // Those whose intervals reach the best one's are likely to be measured again.
     const auto near = static_cast<std::size_t>(
         std::ranges::count_if(list, [&](ConfigurationIndex index) { return near_best(index, ranking.front()); }));
-    expected_further_ = near > 1 ? near * kConfirmationRounds : 0;
-    if (!confirm(list)) break;
+    expected_further_ =
+        (kConfirmationRounds - kFewestRounds) * std::max(std::min(list.size(), kExpectedCandidates), near) +
+        (near > 1 ? near * kConfirmationRounds : 0);
+    if (!confirm(list, races ? kFewestRounds : kConfirmationRounds)) break;
+    if (races) race(false);
   }
-  if (!rounds_.empty() && objective_.kind() == Objective::Kind::single) race();
+  if (!rounds_.empty() && races) race(true);
   if (const auto last = standings()) ledger_.conclude(last->indices.front(), last->chances);
   seconds_ += ledger_.now() - before - (ledger_.waited() - waited);
 }
@@ -369,28 +372,38 @@ std::optional<Confirmation::Standings> Confirmation::standings() {
   return found;
 }
 
-/// Repeats the candidates that may still be the best until the expected loss of the choice is negligible, or the
-/// confirmation has taken longer than the measurements that it confirms.
-void Confirmation::race() {
+/// Repeats the candidates that may still be the best, until the leader has kConfirmationRounds and, `until_certain`,
+/// the expected loss of the choice is negligible, or the confirmation has taken longer than the measurements that it
+/// confirms. The second and the default are repeated as often as the leader at first.
+void Confirmation::race(bool until_certain) {
   double searched = 0;
   for (const ConfigurationIndex index : standing_.order()) {
     const auto before = searched_.find(index);
     const Measurement& m = before == searched_.end() ? ledger_.find(index)->measurement : before->second;
     searched += m.verify_seconds + m.measure_seconds;
   }
+  const auto few = [&](ConfigurationIndex index) { return rounds_.at(index).size() < kConfirmationRounds; };
   for (int turn = 0; turn < kRaces; ++turn) {
-    if (ledger_.now() - began_ > std::max(kShortConfirmation, searched)) return;
     const auto now = standings();
-    if (!now || now->chances.expected_loss < kAcceptedLoss) return;
-    std::vector<ConfigurationIndex> rivals;
-    for (std::size_t i = 0; i < now->indices.size(); ++i)
-      if (i == 0 || now->chances.of[i] > kChance) rivals.push_back(now->indices[i]);
+    if (!now) return;
+    const ConfigurationIndex leader = now->indices.front();
+    if (!few(leader) && (!until_certain || now->chances.expected_loss < kAcceptedLoss ||
+                         ledger_.now() - began_ > std::max(kShortConfirmation, searched)))
+      return;
+    std::vector<ConfigurationIndex> rivals{leader};
+    for (std::size_t i = 1; i < now->indices.size(); ++i) {
+      const ConfigurationIndex index = now->indices[i];
+      if (now->chances.of[i] > kChance || ((i == 1 || index == beside_) && few(index))) rivals.push_back(index);
+    }
     // The expected loss falls as the number of rounds grows.
-    const auto rounds = static_cast<double>(rounds_.at(now->indices.front()).size());
-    const double more = rounds * (now->chances.expected_loss / kAcceptedLoss - 1) / kConfirmationRounds - 1;
-    expected_further_ = static_cast<std::size_t>(std::clamp(std::ceil(more), 0.0, 1.0 * (kRaces - turn - 1))) *
-                        rivals.size() * kConfirmationRounds;
-    if (rivals.size() < 2 || !confirm(rivals)) return;
+    const auto rounds = static_cast<double>(rounds_.at(leader).size());
+    const double more = rounds * (now->chances.expected_loss / kAcceptedLoss - 1) - 1;
+    if (until_certain)
+      expected_further_ =
+          static_cast<std::size_t>(std::clamp(std::ceil(more), 0.0, 1.0 * (kRaces - turn - 1))) * rivals.size();
+    else
+      expected_further_ -= std::min(expected_further_, rivals.size());
+    if (rivals.size() < 2 || !confirm(rivals, 1)) return;
   }
 }
 

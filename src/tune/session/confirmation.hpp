@@ -92,13 +92,13 @@ class Confirmation {
   std::vector<ConfigurationIndex> first_candidates(const std::vector<ConfigurationIndex>& ranking) const;
   std::vector<ConfigurationIndex> rivals_of(ConfigurationIndex leader,
                                             const std::vector<ConfigurationIndex>& ranking) const;
-  bool confirm(std::vector<ConfigurationIndex> candidates);
+  bool confirm(std::vector<ConfigurationIndex> candidates, int rounds);
   std::string choose_device() const;
   /// What a repeat of these takes: by what the repeats took so far, else by what the search did.
   RepeatCost so_far(const std::vector<ConfigurationIndex>& candidates) const;
-  /// Rounds of these that there is room for, kConfirmationRounds at most; leaves out the last of the candidates where a
-  /// comparison begins and there is too little for all.
-  int fit(std::vector<ConfigurationIndex>& candidates);
+  /// Rounds of these that there is room for, of those wanted; leaves out the last of the candidates where a comparison
+  /// begins and there is too little for all.
+  int fit(std::vector<ConfigurationIndex>& candidates, int wanted);
   bool near_best(ConfigurationIndex index, ConfigurationIndex best) const;
   /// How the search's values, corrected for devices and drift, changed in the confirmation.
   Repeats repeats() const;
@@ -112,7 +112,7 @@ class Confirmation {
     ChoiceProbabilities chances;
   };
   std::optional<Standings> standings();
-  void race();
+  void race(bool all);
 
   Ledger& ledger_;
   Objective& objective_;
