@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Does a short search by energy end at more energy than the fastest known configuration needs, and how far from what a longer search finds?
 
-For each problem: a search by time; one by energy that knows nothing of it, neither of them with anything compiled; a longer one by energy that
-knows both; then the three winners measured in turns. Several GPUs share the problems: start it once for each, with --device cuda:0 ... and
+For each problem: a search by time; one by energy in the same store with `--prior auto` (--alone: in a store of its own, so that it knows nothing
+of the other), neither of them with anything compiled; a longer one by energy that knows both; then the three winners measured in turns. A row
+is printed and all rows are written after each problem. Several GPUs share the problems: start it once for each, with --device cuda:0 ... and
 --jobs, so that each has its part of the host's cores."""
 
 import argparse
@@ -45,14 +46,23 @@ def main():
     parser.add_argument("--time-budget", default="6s", help="of the search by time")
     parser.add_argument("--budget", default="10s", help="of the search by energy")
     parser.add_argument("--longer-budget", default="60s", help="of the longer search by energy")
+    parser.add_argument("--alone", action="store_true", help="the search by energy knows nothing of the search by time")
+    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="for the stores of the longer searches, one for each problem; must have none of them yet")
     options = parser.parse_args()
+    kept = {name: options.keep / f"{Path(name).stem}.db" for name in options.problems} if options.keep else {}
+    for store in kept.values():
+        if store.exists():
+            parser.error(f"{store} exists: the longer search would continue it")
+    if options.keep:
+        options.keep.mkdir(parents=True, exist_ok=True)
     rows = []
     for name in options.problems:
         problem = Path(name) if Path(name).suffix else EXAMPLES / f"{name}.toml"
         with tempfile.TemporaryDirectory() as folder:
             one = [problem, "--device", options.device, "--json", *(["--jobs", options.jobs] if options.jobs else [])]
             tune = [options.ergotune, "tune", *one, "-q"]
-            known, alone = Path(folder) / "known.db", Path(folder) / "alone.db"
+            known = Path(folder) / "known.db"
+            by_energy = Path(folder) / "alone.db" if options.alone else known
 
             def search(store, budget, cache, *further):
                 began, since = time.monotonic(), time.time()
@@ -60,9 +70,10 @@ def main():
                 return result, time.monotonic() - began, since
 
             energy = ["--objective", "energy"]
-            searched, wall, since = search(alone, options.budget, "by-energy", *energy)
             by_time, time_wall, _ = search(known, options.time_budget, "by-time")
-            longer, longer_wall, _ = search(known, options.longer_budget, "by-energy", *energy, "--prior", "auto", "--prior", alone)
+            searched, wall, since = search(by_energy, options.budget, "by-energy", *energy, "--prior", "auto")
+            priors = [part for store in sorted({known, by_energy}) for part in ("--prior", store)]
+            longer, longer_wall, _ = search(kept.get(name, Path(folder) / "longer.db"), options.longer_budget, "by-energy", *energy, *priors)
             winners = {which: result["best"]["configuration"] for which, result in (("fastest", by_time), ("winner", searched), ("longer", longer))}
             energies = {json.dumps(configuration): [] for configuration in winners.values()}
             for _ in range(options.repeats if len(energies) > 1 else 0):
@@ -71,7 +82,7 @@ def main():
                                          "--config", configuration)["quantities"]["energy"]["value"])
             means = {which: statistics.fmean(energies[json.dumps(configuration)] or [1]) for which, configuration in winners.items()}
             ratios = {other: means["winner"] / means[other] for other in ("fastest", "longer")}
-            events = timeline(options.ergotune, alone)
+            events = timeline(options.ergotune, by_energy)
             for event in events:
                 event["ended_at"] -= since
             rows.append({"problem": name, "evaluated": searched["evaluated"], "screened": searched.get("screened", 0), "wall_s": wall,
