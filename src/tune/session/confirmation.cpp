@@ -290,12 +290,11 @@ void Confirmation::run(bool fresh, Room room) {
   for (int batch = 0; batch < kConfirmationBatches || !outdated(standing_.ranking()).empty(); ++batch) {
     const std::vector<ConfigurationIndex> list = candidates();
     if (list.empty()) break;
-    // Those whose intervals reach the best one's are likely to be measured again.
+    // Those whose intervals reach the best one's are likely to be measured again, many of them by each batch.
     const auto near = static_cast<std::size_t>(
         std::ranges::count_if(list, [&](ConfigurationIndex index) { return near_best(index, ranking.front()); }));
-    expected_further_ =
-        (kConfirmationRounds - kFewestRounds) * std::max(std::min(list.size(), kExpectedCandidates), near) +
-        (near > 1 ? near * kConfirmationRounds : 0);
+    const int again = near < 2 ? 0 : near < kNoisyCandidates ? 1 : std::max(1, kConfirmationBatches - batch);
+    expected_further_ = std::max(std::min(list.size(), kExpectedCandidates), near) + near * kConfirmationRounds * again;
     if (!confirm(list, races ? kFewestRounds : kConfirmationRounds)) break;
     if (races) race(false);
   }
@@ -372,9 +371,9 @@ std::optional<Confirmation::Standings> Confirmation::standings() {
   return found;
 }
 
-/// Repeats the candidates that may still be the best, until the leader has kConfirmationRounds and, `until_certain`,
-/// the expected loss of the choice is negligible, or the confirmation has taken longer than the measurements that it
-/// confirms. The second and the default are repeated as often as the leader at first.
+/// Repeats the candidates that may still be the best, until the leader has kConfirmationRounds, as the second and the
+/// default have, and, `until_certain`, the expected loss of the choice is negligible or the confirmation has taken
+/// longer than the measurements that it confirms.
 void Confirmation::race(bool until_certain) {
   double searched = 0;
   for (const ConfigurationIndex index : standing_.order()) {
@@ -387,13 +386,14 @@ void Confirmation::race(bool until_certain) {
     const auto now = standings();
     if (!now) return;
     const ConfigurationIndex leader = now->indices.front();
-    if (!few(leader) && (!until_certain || now->chances.expected_loss < kAcceptedLoss ||
-                         ledger_.now() - began_ > std::max(kShortConfirmation, searched)))
-      return;
+    const bool open = now->chances.expected_loss >= kAcceptedLoss;
+    const bool long_enough = ledger_.now() - began_ > std::max(kShortConfirmation, searched);
+    if (!few(leader) && (!until_certain || !open || long_enough)) return;
     std::vector<ConfigurationIndex> rivals{leader};
     for (std::size_t i = 1; i < now->indices.size(); ++i) {
       const ConfigurationIndex index = now->indices[i];
-      if (now->chances.of[i] > kChance || ((i == 1 || index == beside_) && few(index))) rivals.push_back(index);
+      if ((open && now->chances.of[i] > kChance) || ((i == 1 || index == beside_) && few(index)))
+        rivals.push_back(index);
     }
     // The expected loss falls as the number of rounds grows.
     const auto rounds = static_cast<double>(rounds_.at(leader).size());
