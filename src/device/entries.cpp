@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "base/messages/serialise.hpp"
+#include "problem/element_type.hpp"
 
 namespace ergotune::device {
 namespace {
@@ -13,22 +14,23 @@ bool is_real(ElementType type) {
   return type == ElementType::float16 || type == ElementType::float32 || type == ElementType::float64;
 }
 
-bool is_unsigned(ElementType type) { return to_string(type).starts_with('u'); }
-
 /// Whether an argument can be what the kernel takes; what is unknown can.
 bool fits(const KernelParameter& taken, const ArgumentSignature& given, std::int64_t bytes) {
   const bool buffer = given.kind == Argument::Kind::buffer;
   if (taken.bytes > 0 && taken.bytes != bytes) return false;
   if (buffer && !taken.pointer.value_or(true)) return false;
-  const auto type = element_type(taken.type);
-  if (!type || given.bytes > 0) return true;
+  const auto known = vector_type(taken.type);
+  if (!known || given.bytes > 0) return true;
+  const auto [type, width] = *known;
   if (buffer) {
-    const std::size_t own = size_of(given.type);
-    if (own == 1 || size_of(*type) == 1 || is_unsigned(*type)) return true;
-    return own == size_of(*type) && (is_unsigned(given.type) || is_real(given.type) == is_real(*type));
+    // bytes may be anything, and half precision is often read as integers or wide words
+    const auto is_raw = [](ElementType t) { return size_of(t) == 1 || t == ElementType::float16; };
+    if (is_raw(given.type) || is_raw(type)) return true;
+    return size_of(given.type) == size_of(type) && is_real(given.type) == is_real(type);
   }
+  if (width > 1) return true;
   if (taken.pointer.value_or(false)) return bytes == sizeof(void*);  // an address as a number
-  return size_of(given.type) == size_of(*type) && is_real(given.type) == is_real(*type);
+  return size_of(given.type) == size_of(type) && is_real(given.type) == is_real(type);
 }
 
 std::string as_text(bool pointer, const std::string& type, std::int64_t bytes) {

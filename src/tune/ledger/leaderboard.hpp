@@ -38,8 +38,8 @@ class Leaderboard {
   std::optional<double> best_value() const;
   std::uint64_t failed() const { return failed_; }
   std::size_t usable() const { return usable_; }
-  /// Usable configurations seen when the best, by what they are judged by, was last improved by over 1 %; at least those
-  /// that were measured for another objective.
+  /// Usable configurations seen when the best, by what they are judged by, was last improved by over 1 %; at least
+  /// those that were measured for another objective.
   std::size_t last_improvement() const { return last_improvement_; }
   /// Configurations from best to worst in the order of search/ranking.hpp; with several objectives, the Pareto front.
   std::vector<ConfigurationIndex> ranking();

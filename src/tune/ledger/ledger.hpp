@@ -228,7 +228,7 @@ class Ledger : private RunJournal {
   bool wants_energy_ = false, screens_ = false;
   std::int64_t run_ = 0;
   std::optional<ObjectiveSpec> objective_;  ///< of this run
-  int confirmed_ = 0;  ///< confirmation repeats of this run in the store
+  int confirmed_ = 0;                       ///< confirmation repeats of this run in the store
   std::string stage_;
   std::uint64_t next_id_ = 1, evaluated_ = 0, resumed_ = 0;
   double waited_ = 0, evaluator_overhead_seconds_ = 0, paused_ = 0;
