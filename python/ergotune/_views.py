@@ -46,6 +46,8 @@ def _certainty(result: Result) -> str:
     document = result.document
     if document["provenance"] != "measured" or document["objective"]["pareto"] or document["space"] == 1:
         return ""
+    if result.probability_best is None and result.interrupted:
+        return "no: the run was interrupted before; the same call with its store= goes on from there"
     if result.probability_best is None:
         return "no: the best of the search may read better than it is; a larger budget leaves evaluations to measure it again"
     text = f"in {result.confirmation_repeats} paired repeats with its rivals: the best of them with {100 * result.probability_best:.0f} % probability"
@@ -56,8 +58,8 @@ def _certainty(result: Result) -> str:
 
 def _title(result: Result) -> str:
     if result.best is None:
-        return f"none of {len(result)} configurations worked{result.commonest_failure()}"
-    return f"best of {len(result)} configurations"
+        return f"none of {len(result)} configurations worked{result.commonest_failure()}" + " (interrupted)" * result.interrupted
+    return f"best of {len(result)} configurations" + " (interrupted)" * result.interrupted
 
 
 def _rows(result: Result) -> List[Tuple[str, str]]:

@@ -105,6 +105,12 @@ def _number(given: typing.Any, kind: str, place: int) -> typing.Any:
         fits = not isinstance(given, (str, bytes)) and (not integer or number == given)
     except (TypeError, ValueError, OverflowError):
         fits = False
+    if fits and integer:  # ctypes would drop the upper bits
+        bits = 8 * ctypes.sizeof(_SCALARS[kind])
+        lowest = -(1 << bits - 1) if kind.startswith("int") else 0
+        if not lowest <= number < lowest + (1 << bits):
+            raise LaunchError(f"argument {place} is {given!r}, which is no {kind} ({lowest} to {lowest + (1 << bits) - 1}); "
+                              "arguments are counted from 1 after the queue")
     if not fits:
         raise LaunchError(f"argument {place} is {given!r}, and the problem has {kind}; arguments are counted from 1 after the queue")
     return number

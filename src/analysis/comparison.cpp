@@ -36,7 +36,9 @@ std::vector<double> ranks(const std::vector<double>& values) {
 struct Judged {
   std::vector<std::size_t> order;  ///< rows
   std::vector<double> values;      ///< by rank
-  std::vector<std::string> keys;   ///< by rank
+  std::vector<double> half_widths;
+  std::vector<std::string> marks;
+  std::vector<std::string> keys;  ///< by rank
   std::unordered_map<std::string, std::size_t> place_of;
 };
 
@@ -93,6 +95,12 @@ Judged judge(const ComparedSession& session, const std::vector<std::string>& nam
                  // configurations
     judged.order.push_back(ranked.position);
     judged.values.push_back(*ranked.value);
+    const Measurement& measurement = measurements[ranked.position];
+    const double half_width = measurement.half_width(objective.quantity());
+    judged.half_widths.push_back(std::isfinite(half_width) ? half_width : 0);
+    const bool stopped = std::ranges::any_of(measurement.warnings,
+                                             [](const std::string& text) { return text.starts_with("stopped early"); });
+    judged.marks.push_back(std::string(measurement.status == Status::not_converged ? "~" : "") + (stopped ? "!" : ""));
     judged.keys.push_back(std::move(key));
   }
   return judged;
@@ -146,12 +154,14 @@ void list_best(Comparison& comparison, const std::vector<Judged>& judged, std::s
     for (std::size_t place = 0; place < std::min(top, session.keys.size()); ++place) {
       const std::string& key = session.keys[place];
       if (!listed.insert(key).second) continue;
-      Comparison::Row row{key, {}, {}};
+      Comparison::Row row{key, {}, {}, {}, {}};
       for (const Judged& other : judged) {
         const auto found = other.place_of.find(key);
         const bool there = found != other.place_of.end();
         row.values.push_back(there ? std::optional(other.values[found->second]) : std::nullopt);
         row.places.push_back(there ? std::optional(found->second + 1) : std::nullopt);
+        row.half_widths.push_back(there ? other.half_widths[found->second] : 0);
+        row.marks.push_back(there ? other.marks[found->second] : "");
       }
       comparison.rows.push_back(std::move(row));
     }
@@ -196,8 +206,7 @@ Comparison compare_sessions(const std::vector<ComparedSession>& sessions, std::s
       side.best = judged.back().order.front();
       side.value = judged.back().values.front();
       side.standard_error = error_of(session, *side.best);
-      const double half_width = session.recording->measurement(*side.best).half_width(session.objective->quantity());
-      side.half_width = std::isfinite(half_width) ? half_width : 0;
+      side.half_width = judged.back().half_widths.front();
     }
     comparison.sides.push_back(side);
   }

@@ -41,6 +41,9 @@ struct Comparison {
     /// failed.
     std::vector<std::optional<double>> values;
     std::vector<std::optional<std::size_t>> places;
+    std::vector<double> half_widths;  ///< of the 95 % interval of each value; 0: unknown
+    /// '~' for values that did not converge, '!' for those that were stopped early, as in `show`.
+    std::vector<std::string> marks;
   };
   std::vector<Side> sides;
   std::vector<Pair> pairs;

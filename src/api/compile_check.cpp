@@ -7,11 +7,11 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "base/kernel_source/outline.hpp"
 #include "device/backend.hpp"
 #include "ergotune/error.hpp"
 #include "ergotune/random.hpp"
 #include "kernel/configure.hpp"
+#include "kernel/macro_clashes.hpp"
 #include "kernel/occupancy.hpp"
 #include "kernel/wisdom_key.hpp"
 #include "problem/tables/device_profile.hpp"
@@ -134,11 +134,7 @@ CompileCheck check_compiling(const Problem& problem, const SearchSpace& space, c
   const auto compile = [&](const Kernel& kernel, const Configuration& configuration) {
     compiler->compile(make_compile_job(problem, kernel, check.device, constants, configuration));
   };
-  for (const Kernel& kernel : problem.kernels) {
-    const KernelSource& source = source_for_device(kernel, check.device.backend);
-    for (std::string& note : kernel_source::unfilled_variables(source.text, source.file.string()))
-      check.notes.push_back(std::move(note));
-  }
+  check.notes = source_notes(problem, constants, check.device.backend);
   Random random(seed);
   std::vector<ConfigurationIndex> chosen;
   if (const auto standard = space.default_configuration()) chosen.push_back(*standard);

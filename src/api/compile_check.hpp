@@ -30,7 +30,7 @@ struct CompiledConfiguration {
 struct CompileCheck {
   DeviceInfo device;
   std::vector<CompiledConfiguration> configurations;
-  std::vector<std::string> notes;  ///< about the sources: variables that nothing fills
+  std::vector<std::string> notes;  ///< about the sources (source_notes)
   bool any() const;                ///< whether one compiles
 };
 

@@ -30,7 +30,11 @@ Option Option::positive() {
       },
       "")));
 }
-Option Option::existing_path() { return Option(*option_->check(CLI::ExistingPath)); }
+Option Option::existing_path() {
+  return Option(*option_->check(CLI::Validator(
+      [](std::string& text) { return CLI::ExistingPath(text).empty() ? std::string() : text + " does not exist"; },
+      "")));
+}
 Option Option::one_of(const std::vector<std::string>& values) { return Option(*option_->check(CLI::IsMember(values))); }
 
 Verb Verb::add_verb(const std::string& name, const std::string& description) {

@@ -18,6 +18,8 @@ struct Problem;
 /// Returns the code parameters whose names do not occur in any source, option, argument, launch or step of the problem.
 /// Returns none if a source includes a file that may use them.
 std::vector<std::string> unused_parameters(const Problem& problem);
+/// Returns a message for each of them.
+std::vector<std::string> unused_parameter_notes(const Problem& problem);
 
 struct MacroClash {
   std::string name;
@@ -29,8 +31,8 @@ struct MacroClash {
 /// Only the text is examined: declarations in macros and included files are not found.
 std::vector<MacroClash> macro_clashes(const KernelSource& source, const std::vector<std::string>& macros);
 
-/// Returns a message for each clash of one of the problem's kernels or its reference.
-std::vector<std::string> macro_clash_notes(const Problem& problem, const Kernel& kernel, const Constants& constants,
-                                           const std::vector<const KernelSource*>& sources);
+/// Returns messages on the sources of the problem's kernels and references, as compiled for a device of `backend`:
+/// clashes, variables of the device that nothing fills, and arguments in another order than the source names them.
+std::vector<std::string> source_notes(const Problem& problem, const Constants& constants, const std::string& backend);
 
 }  // namespace ergotune

@@ -1,12 +1,19 @@
-// Dispatch on element types.
+// Names of element types, and dispatch on them.
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <string_view>
+#include <utility>
 
 #include "base/half.hpp"
 #include "ergotune/argument.hpp"
 
 namespace ergotune {
+
+/// The element type that a name of the kernel's language means, and how many of them: float32 and 4 for float4. Where
+/// it may be a vector, it is one (OpenCL's int16).
+std::optional<std::pair<ElementType, int>> vector_type(std::string_view name);
 
 /// Calls `f` with a value of the C++ type of an element type; Half for float16.
 template <class F>

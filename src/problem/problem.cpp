@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "problem/code_names.hpp"
+#include "problem/element_type.hpp"
 
 namespace ergotune {
 
@@ -24,11 +25,22 @@ constexpr TypeName kTypes[] = {{"int8", 1},    {"uint8", 1},   {"int16", 2},  {"
 
 // The names that C, CUDA and OpenCL programmers use for the same types.
 constexpr std::pair<const char*, ElementType> kTypeAliases[] = {
-    {"half", ElementType::float16},    {"float", ElementType::float32}, {"double", ElementType::float64},
-    {"char", ElementType::int8},       {"uchar", ElementType::uint8},   {"unsigned char", ElementType::uint8},
-    {"short", ElementType::int16},     {"ushort", ElementType::uint16}, {"unsigned short", ElementType::uint16},
-    {"int", ElementType::int32},       {"uint", ElementType::uint32},   {"unsigned int", ElementType::uint32},
-    {"unsigned", ElementType::uint32}, {"long", ElementType::int64},    {"ulong", ElementType::uint64}};
+    {"half", ElementType::float16},        {"__half", ElementType::float16},
+    {"float", ElementType::float32},       {"double", ElementType::float64},
+    {"char", ElementType::int8},           {"signed char", ElementType::int8},
+    {"int8_t", ElementType::int8},         {"uchar", ElementType::uint8},
+    {"unsigned char", ElementType::uint8}, {"uint8_t", ElementType::uint8},
+    {"short", ElementType::int16},         {"int16_t", ElementType::int16},
+    {"ushort", ElementType::uint16},       {"unsigned short", ElementType::uint16},
+    {"uint16_t", ElementType::uint16},     {"int", ElementType::int32},
+    {"signed int", ElementType::int32},    {"int32_t", ElementType::int32},
+    {"uint", ElementType::uint32},         {"unsigned", ElementType::uint32},
+    {"unsigned int", ElementType::uint32}, {"uint32_t", ElementType::uint32},
+    {"long", ElementType::int64},          {"long long", ElementType::int64},
+    {"ptrdiff_t", ElementType::int64},     {"int64_t", ElementType::int64},
+    {"ulong", ElementType::uint64},        {"unsigned long", ElementType::uint64},
+    {"size_t", ElementType::uint64},       {"unsigned long long", ElementType::uint64},
+    {"uint64_t", ElementType::uint64}};
 
 }  // namespace
 
@@ -44,6 +56,16 @@ std::optional<ElementType> element_type(std::string_view name) {
   for (const auto& [alias, type] : kTypeAliases) {
     if (name == alias) return type;
   }
+  return std::nullopt;
+}
+
+std::optional<std::pair<ElementType, int>> vector_type(std::string_view name) {
+  for (const int width : {16, 8, 4, 3, 2}) {
+    const std::string digits = std::to_string(width);
+    if (!name.ends_with(digits)) continue;
+    if (const auto type = element_type(name.substr(0, name.size() - digits.size()))) return std::pair{*type, width};
+  }
+  if (const auto type = element_type(name)) return std::pair{*type, 1};
   return std::nullopt;
 }
 

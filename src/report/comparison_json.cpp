@@ -65,10 +65,13 @@ Json comparison_json(const std::vector<std::string>& names, const std::vector<Co
          {"loss_of_b_in_a_error", pair.loss_of_b_in_a ? Json(pair.loss_error_b_in_a) : Json(nullptr)}});
   }
   for (const Comparison::Row& row : comparison.rows) {
-    Json values = Json::array(), places = Json::array();
+    Json values = Json::array(), places = Json::array(), half_widths = Json::array();
     for (const auto& value : row.values) values.push_back(or_null(value));
+    for (const double half_width : row.half_widths)
+      half_widths.push_back(half_width > 0 ? Json(half_width) : Json(nullptr));
     for (const auto& place : row.places) places.push_back(or_null(place));
-    json["configurations"].push_back({{"configuration", row.configuration}, {"values", values}, {"places", places}});
+    json["configurations"].push_back(
+        {{"configuration", row.configuration}, {"values", values}, {"half_widths", half_widths}, {"places", places}});
   }
   json["points"] = Json::array();
   for (const auto& [a, b] : comparison.points) json["points"].push_back({a, b});

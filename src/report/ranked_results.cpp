@@ -328,8 +328,10 @@ std::vector<FailureGroup> RankedResults::failures() const {
 }
 
 std::vector<std::string> RankedResults::notes() const {
-  if (best.empty() || objective.kind() == Objective::Kind::pareto) return {};
-  std::vector<std::string> notes = measurement(best.front()).warnings;
+  std::vector<std::string> notes = results.notes;
+  if (best.empty() || objective.kind() == Objective::Kind::pareto) return notes;
+  const auto& warnings = measurement(best.front()).warnings;
+  notes.insert(notes.end(), warnings.begin(), warnings.end());
   if (std::string note = repeats_note(confidence.search_repeats); !note.empty()) notes.push_back(std::move(note));
   return notes;
 }

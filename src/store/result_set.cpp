@@ -110,6 +110,9 @@ ResultSet result_set(const Store& store, std::int64_t session) {
     if (const auto space = environment.find("configurations");
         space != environment.end() && space->is_number_unsigned())
       results.space = space->get<std::uint64_t>();
+    if (const auto notes = environment.find("notes"); notes != environment.end() && notes->is_array())
+      for (const auto& note : *notes)
+        if (note.is_string()) results.notes.push_back(note.get<std::string>());
   }
   results.store = store.file();
   results.session = info.id;

@@ -61,6 +61,7 @@ struct ResultSet {
   std::vector<Parameter> parameters;
   std::vector<Metric> metrics;
   std::vector<StoredRow> rows;
+  std::vector<std::string> notes;     ///< on the problem, kept with the session: parameters that change nothing
   std::vector<std::string> warnings;  ///< notes on damaged rows that were left out
 };
 

@@ -29,7 +29,9 @@ Recording recorded(const std::vector<double>& times, int fixed = 0) {
 }
 
 TEST(Comparing, TellsWhatOnesBestLosesInTheOther) {
-  const Recording a = recorded({5, 2, 3, 4, -1}, 100), b = recorded({5, 3, 2.5, 4, 1}, 200);
+  Recording a = recorded({5, 2, 3, 4, -1}, 100);
+  a.row_warnings[1] = {"stopped early: it cannot win"};
+  const Recording b = recorded({5, 3, 2.5, 4, 1}, 200);
   Objective x = Objective::parse({"time", {}, {}}, {}), y = Objective::parse({"time", {}, {}}, {});
   const Comparison found = compare_sessions({{&a, &x}, {&b, &y}}, 1);
   EXPECT_EQ(found.sides[0].usable, 4u);
@@ -45,6 +47,8 @@ TEST(Comparing, TellsWhatOnesBestLosesInTheOther) {
   ASSERT_EQ(found.rows.size(), 2u);
   EXPECT_EQ(found.rows[0].configuration, "x=2");
   EXPECT_EQ(found.rows[0].places, (std::vector<std::optional<std::size_t>>{1, 3}));
+  EXPECT_GT(found.rows[0].half_widths[0], 0.01);
+  EXPECT_EQ(found.rows[0].marks, (std::vector<std::string>{"!", ""}));
   EXPECT_EQ(found.rows[1].values, (std::vector<std::optional<double>>{std::nullopt, 1}));
   EXPECT_EQ(found.points.size(), 4u);
 }

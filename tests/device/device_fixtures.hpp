@@ -58,6 +58,29 @@ inline std::vector<std::pair<std::vector<ArgumentSignature>, bool>> signatures()
           {{x, x}, false}, {{n, n}, false},    {{x, n, n}, false}};
 }
 
+/// Pointers of kernels beside the type of the buffer that they are given; whether it fits.
+struct PointerCase {
+  const char* pointer;
+  ElementType given;
+  bool fits;
+};
+
+inline std::vector<PointerCase> pointer_cases() {
+  return {{"unsigned int", ElementType::float32, false},
+          {"unsigned int", ElementType::int32, true},
+          {"unsigned int", ElementType::uint64, false},
+          {"float", ElementType::uint32, false},
+          {"unsigned short", ElementType::int32, false},
+          {"unsigned short", ElementType::float16, true},
+          {"unsigned long", ElementType::float64, false},
+          {"float4", ElementType::int32, false},
+          {"float4", ElementType::float32, true},
+          {"uint4", ElementType::float32, false},
+          {"uint4", ElementType::float16, true},
+          {"unsigned char", ElementType::float32, true},
+          {"char", ElementType::float64, true}};
+}
+
 inline std::vector<std::string> property_names() {
   return {"device.max_threads_per_block",
           "device.shared_memory_per_block",

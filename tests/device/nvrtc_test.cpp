@@ -4,6 +4,8 @@
 
 #include <unistd.h>
 
+#include <fmt/format.h>
+
 #include <cstdlib>
 #include <filesystem>
 
@@ -114,6 +116,21 @@ TEST_F(NvrtcTest, ArgumentsThatTheKernelDoesNotTakeAreCompileFaults) {
   EXPECT_EQ(fault_of([&] { compiler->compile(packed); }), std::nullopt);
   packed.arguments[0].bytes = 24;
   EXPECT_EQ(fault_of([&] { compiler->compile(packed); }), DeviceFault::compile);
+}
+
+TEST_F(NvrtcTest, BuffersOfOtherNumbersThanTheKernelTakesAreCompileFaults) {
+  const auto compiler = open_compiler("cuda:sm_90");
+  for (const auto& [pointer, given, fits] : pointer_cases())
+    for (const char* linkage : {"", "extern \"C\" "}) {
+      auto f =
+          job(fmt::format("{}__global__ void f(const {}* x, int* y) {{ y[0] = sizeof x[0]; }}", linkage, pointer), "f");
+      f.arguments = {{Argument::Kind::buffer, given, "x"}, {Argument::Kind::buffer, ElementType::int32, "y"}};
+      EXPECT_EQ(fault_of([&] { compiler->compile(f); }), fits ? std::nullopt : std::optional(DeviceFault::compile))
+          << linkage << pointer << " " << to_string(given);
+    }
+  auto table = job("__global__ void f(double** x) { x[0][0] = 1; }", "f");
+  table.arguments = {{Argument::Kind::buffer, ElementType::uint64, "x"}};
+  EXPECT_EQ(fault_of([&] { compiler->compile(table); }), std::nullopt) << "addresses";
 }
 
 TEST_F(NvrtcTest, CudasOwnHeadersAreFound) {

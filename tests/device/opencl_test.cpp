@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -163,6 +165,16 @@ TEST_F(OpenclTest, ArgumentsThatTheKernelDoesNotTakeAreCompileFaults) {
     f.arguments = arguments;
     EXPECT_EQ(fault_of([&] { device_->make_compiler()->compile(f); }),
               fit ? std::nullopt : std::optional(DeviceFault::compile));
+  }
+}
+
+TEST_F(OpenclTest, BuffersOfOtherNumbersThanTheKernelTakesAreCompileFaults) {
+  for (const auto& [pointer, given, fits] : pointer_cases()) {
+    auto f = job(fmt::format("kernel void f(global const {}* x) {{}}", pointer), "f");
+    f.arguments = {{Argument::Kind::buffer, given, "x"}};
+    EXPECT_EQ(fault_of([&] { device_->make_compiler()->compile(f); }),
+              fits ? std::nullopt : std::optional(DeviceFault::compile))
+        << pointer << " " << to_string(given);
   }
 }
 

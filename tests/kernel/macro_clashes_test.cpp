@@ -1,17 +1,21 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 
+#include "device/backend.hpp"
 #include "ergotune/problem_file.hpp"
 #include "kernel/macro_clashes.hpp"
 
 namespace ergotune {
 namespace {
 
+using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 
 std::vector<std::string> declared(const std::string& text, Language language = Language::opencl) {
   KernelSource source;
@@ -59,8 +63,10 @@ TEST(MacroClashes, ThePlaceIsTheDeclarations) {
   const auto clashes = macro_clashes(source, {"k"});
   ASSERT_EQ(clashes.size(), 1u);
   EXPECT_EQ(clashes[0].place.to_string(), "gemm.cl:3:15");
+  source.language = Language::opencl;
   Problem problem;
-  const auto notes = macro_clash_notes(problem, problem.kernel(), {{"k", 512}, {"device.k", 1}}, {&source});
+  problem.kernel().sources = {source};
+  const auto notes = source_notes(problem, {{"k", 512}, {"device.k", 1}}, "opencl");
   ASSERT_EQ(notes.size(), 1u);
   EXPECT_THAT(notes[0], HasSubstr("gemm.cl:3:15: \"k\""));
   EXPECT_THAT(notes[0], HasSubstr("512"));
@@ -73,14 +79,41 @@ TEST(MacroClashes, TheExamplesAreClean) {
        std::filesystem::recursive_directory_iterator(std::filesystem::path(ERGOTUNE_SOURCE_DIR) / "examples")) {
     if (entry.path().extension() != ".toml") continue;
     const Problem problem = load_problem(entry.path());
-    for (const Kernel& kernel : problem.kernels) {
-      std::vector<const KernelSource*> sources;
-      for (const KernelSource& source : kernel.sources) sources.push_back(&source);
-      EXPECT_THAT(macro_clash_notes(problem, kernel, problem.constants, sources), IsEmpty()) << entry.path();
+    for (const char* backend : {"cuda", "hip", "opencl", "host"}) {
+      const auto has_source = [&](const Kernel& kernel) { return has_source_for(kernel, backend); };
+      if (!std::ranges::all_of(problem.kernels, has_source)) continue;
+      EXPECT_THAT(source_notes(problem, problem.constants, backend), Not(Contains(HasSubstr("macro")))) << entry.path();
     }
     ++seen;
   }
   EXPECT_GT(seen, 5);
+}
+
+TEST(MacroClashes, AreFoundInAReferenceOnTheHostToo) {
+  const Problem problem = parse_problem(
+      "[constants]\nwidth = 8\n[parameters]\nTILE = [1, 2]\n[kernel]\nfunction = 'f'\nlaunch = { grid = 1, block = 1 "
+      "}\n[kernel.source.opencl]\n"
+      "text = 'kernel void f() {}'\n[verification.host_function]\nfunction = "
+      "'g'\n[verification.host_function.source.c]\n"
+      "text = 'void g() { int TILE = 3, width = TILE; }'\n",
+      "p.toml");
+  EXPECT_EQ(source_notes(problem, problem.constants, "opencl").size(), 2u);
+}
+
+TEST(SourceNotes, NameArgumentsInAnotherOrderThanTheSources) {
+  const auto notes = [](const std::string& first, const std::string& second) {
+    const Problem problem = parse_problem(
+        "[parameters]\nTILE = [1]\n[kernel]\nfunction = 'f<{{TILE}}>'\nlaunch = { grid = 1, block = 1 }\narguments = "
+        "[{ name = '" +
+            first + "', type = 'int32', count = 4 }, { name = '" + second +
+            "', type = 'int32', count = 4 }]\n"
+            "[kernel.source.cuda]\ntext = 'template <int T> __global__ void f(const int* from, int* to) {}'\n",
+        "p.toml");
+    return source_notes(problem, problem.constants, "cuda").size();
+  };
+  EXPECT_EQ(notes("from", "to"), 0u);
+  EXPECT_EQ(notes("to", "from"), 1u);
+  EXPECT_EQ(notes("x", "y"), 0u) << "names of the problem's own";
 }
 
 Problem problem_with(const std::string& source, const std::string& kernel = "") {

@@ -513,6 +513,116 @@ kernel void rows(global const float* x, global float* y, int n, int m) {
   }
 }
 
+TEST_F(Draft, TakesSizesOfBuffersAndMacrosFromTheHost) {
+  std::ofstream(folder_ / "rle.cl") << R"(
+#ifndef CHUNK
+#define CHUNK 8
+#endif
+kernel void rle(const int width, global const uchar* bits, global ushort* starts, global int* runs) {
+  const int row = get_group_id(0);
+  int base = 0;
+  for (int x0 = 0; x0 < width; x0 += 64 * CHUNK * STEP) {
+    const int x = x0 + get_local_id(0) * CHUNK;
+    if (x < width) starts[row * width + base++] = bits[row * width + x];
+  }
+  if (get_local_id(0) == 0) runs[row] = base;
+})";
+  const std::string in_c =
+      "enum { HEIGHT = 768, WIDTH = 2048 };\nclBuildProgram(p, 1, &d, \"-DCHUNK=16 -D STEP=2\", 0, 0);\n"
+      "cl_kernel k = clCreateKernel(p, \"rle\", &e);\nconst int other = 1, width = WIDTH;\nALLOCATE\n"
+      "clSetKernelArg(k, 0, sizeof width, &width);\nclSetKernelArg(k, 1, sizeof(cl_mem), &bits);\n"
+      "clSetKernelArg(k, 2, sizeof(cl_mem), &starts);\nclSetKernelArg(k, 3, sizeof(cl_mem), &runs);\n"
+      "size_t local = 64, global = HEIGHT * 64;\nclEnqueueNDRangeKernel(q, k, 1, 0, &global, &local, 0, 0, 0);";
+  const std::string in_python =
+      "HEIGHT, WIDTH, CHUNK = 768, 2048, 16\np = cl.Program(c, s).build(options=[f'-DCHUNK={CHUNK}', '-DSTEP=2'])\n"
+      "bits = cl.Buffer(c, f, WIDTH * HEIGHT)\nstarts = cl.Buffer(c, f, size=2 * WIDTH * HEIGHT)\n"
+      "runs = cl.Buffer(c, f, 4 * HEIGHT)\np.rle(q, (HEIGHT * 64,), (64,), WIDTH, bits, starts, runs)\n";
+  const std::regex allocate("ALLOCATE");
+  for (const auto& [host, program] :
+       {std::pair<std::string, std::string>{
+            "c.c", std::regex_replace(
+                       in_c, allocate,
+                       "cl_mem bits = clCreateBuffer(c, 1, WIDTH * HEIGHT, 0, &e);\n"
+                       "cl_mem starts = clCreateBuffer(c, 2, sizeof(cl_ushort) * WIDTH * HEIGHT, 0, &e);\n"
+                       "size_t bytes = HEIGHT * sizeof(int); cl_mem runs = clCreateBuffer(c, 2, bytes, 0, 0);")},
+        {"cpp.cpp", std::regex_replace(in_c, allocate,
+                                       "cl::Buffer bits(c, 1, WIDTH * HEIGHT), other(c, 1, 7);\n"
+                                       "cl::Buffer starts(c, 2, 2 * HEIGHT * WIDTH);\n"
+                                       "runs = cl::Buffer(c, 2, sizeof(cl_int) * HEIGHT);")},
+        {"py.py", in_python}}) {
+    std::ofstream(folder_ / host) << program;
+    const ProblemDraft draft = draft_problem(folder_ / "rle.cl", "", folder_, folder_ / host);
+    const Problem problem = parse_problem(draft.text, folder_ / "p.toml");
+    EXPECT_EQ(constant(problem, "WIDTH"), 2048) << draft.text;
+    EXPECT_EQ(default_of(problem, "CHUNK"), 16) << draft.text;
+    EXPECT_EQ(default_of(problem, "STEP"), 2) << draft.text;
+    const Constants sizes{{"WIDTH", Value(2048)}};
+    std::vector<std::int64_t> elements;
+    for (const Argument& argument : problem.kernel().arguments)
+      if (argument.kind == Argument::Kind::buffer) elements.push_back(argument.count.evaluate(sizes).as_integer());
+    EXPECT_THAT(elements, ElementsAre(2048 * 768, 2048 * 768, 768)) << draft.text;
+  }
+  std::ofstream(folder_ / "c.c") << std::regex_replace(in_c, allocate, "");
+  const ProblemDraft guessed = draft_problem(folder_ / "rle.cl", "", folder_, folder_ / "c.c");
+  for (const char* buffer : {"bits: ", "starts: ", "runs: "})
+    EXPECT_THAT(guessed.questions, Contains(testing::StartsWith(buffer))) << guessed.text;
+}
+
+TEST_F(Draft, ReadsWhatMacrosWithArgumentsStandFor) {
+  const Problem lu = problem("lu.cl", R"(
+#define AT(r, c) a[(r) * lda + \
+                   (c)]
+#define DIAGONAL(k) AT(k, k)
+kernel void scale(global float* a, global const float* b, int n, int lda) {
+  const int r = get_global_id(0);
+  if (r < n) AT(r, 0) *= b[r] / DIAGONAL(r);
+})");
+  EXPECT_EQ(lu.kernel().arguments[0].access, Access::read_write);
+  EXPECT_THAT(counts(lu), ElementsAre("N_SIZE * LDA", "N_SIZE"));
+}
+
+TEST_F(Draft, KeepsTheSharedMemoryOfTheLaunch) {
+  const std::string kernel = R"(
+template <int TILE> __global__ void pass(float* d, int n, int pivot) {
+  extern __shared__ float raw[];
+  const int bi = blockIdx.y, bj = blockIdx.x;
+  raw[threadIdx.y * (TILE + 1) + threadIdx.x] = d[(bi * TILE + threadIdx.y) * n + bj * TILE + threadIdx.x];
+  if (bi == pivot * TILE) return;
+  d[(bi * TILE + threadIdx.y) * n + bj * TILE + threadIdx.x] = raw[threadIdx.y * (TILE + 1) + threadIdx.x];
+}
+)";
+  const Problem literal =
+      problem("pass.cu", kernel +
+                             "void run() { pass<32><<<dim3(n / 32, n / 32), dim3(32, 8), 2 * 32 * 33 * "
+                             "sizeof(float)>>>(d, n, p); }\n");
+  EXPECT_EQ(literal.kernel().launch.shared_memory_bytes.evaluate(Constants{}).as_integer(), 2 * 32 * 33 * 4);
+  for (const std::string block : {"dim3 grid(n / tile, n / tile), block(tile, tile / work);",
+                                  "dim3 grid(n / tile, n / tile); const dim3 block(tile, tile / work);"}) {
+    const ProblemDraft draft = this->draft(
+        "pass.cu",
+        kernel + "void run() { constexpr int tile = 32, work = 4; " + block +
+            "size_t bytes = 2 * tile * (tile + 1) * sizeof(float); pass<tile><<<grid, block, bytes>>>(d, n, p); }\n");
+    const Problem named = parse_problem(draft.text, folder_ / "p.toml");
+    const Constants tile{{"TILE_VALUE", Value(16)}};
+    EXPECT_EQ(named.kernel().launch.shared_memory_bytes.evaluate(tile).as_integer(), 2 * 16 * 17 * 4) << draft.text;
+    EXPECT_EQ(default_of(named, "BLOCK_SIZE_X"), 32) << draft.text;
+    EXPECT_EQ(default_of(named, "BLOCK_SIZE_Y"), 8) << draft.text;
+    EXPECT_THAT(draft.questions, Contains(testing::StartsWith("d: the source does not show"))) << draft.text;
+    for (const Restriction& restriction : named.restrictions)
+      EXPECT_THAT(restriction.expression.text(), Not(HasSubstr("PIVOT"))) << draft.text;
+  }
+}
+
+TEST_F(Draft, NamesItsSourceFromTheFolderOfTheProblem) {
+  std::filesystem::create_directory(folder_ / "other");
+  std::ofstream(folder_ / "k.c") << "void f(float* x, int n) { for (int i = 0; i < n; ++i) x[i] = 1; }\n";
+  const std::filesystem::path here = std::filesystem::current_path();
+  std::filesystem::current_path(folder_);
+  const std::string text = draft_problem("k.c", "", folder_ / "other").text;
+  std::filesystem::current_path(here);
+  EXPECT_NO_THROW(parse_problem(text, folder_ / "other/p.toml")) << text;
+}
+
 // Else another size would leave a part of the output without work, which no comparison with the first one shows.
 TEST_F(Draft, NamesTheSizesThatTheHostWritesAsMacros) {
   std::ofstream(folder_ / "wide.cl") << R"(

@@ -60,6 +60,9 @@ def test_mistakes_are_told(queue, tmp_path):
     for given in ("40", "x", cl.Buffer(queue.context, cl.mem_flags.READ_WRITE, 4), None):
         with pytest.raises(LaunchError, match="argument 2.*int32"):
             heat(queue, 1, given, 0.2, None, None)
+    for given in (2**31, 2**40, np.uint32(2**31), -2**31 - 1):
+        with pytest.raises(LaunchError, match="argument 2.*int32"):
+            heat(queue, 1, given, 0.2, None, None)
     with pytest.raises(LaunchError, match="argument 3.*float32"):
         heat(queue, 1, 1, "0.2", None, None)
     with pytest.raises(LaunchError, match="argument 4 is a list"):

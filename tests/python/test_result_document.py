@@ -89,6 +89,16 @@ def test_a_session_is_the_same_everywhere(tmp_path, command, monkeypatch):
     assert result.best == tuned["best"]["configuration"] and result.best_measurement["status"] == tuned["best"]["status"]
 
 
+def test_a_parameter_that_changes_nothing_is_noted_wherever_the_session_is_read(tmp_path, command, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "sum.toml").write_text(LIVE.replace("BAD = [0, 1]", "BAD = [0]\nIDLE = [1, 2]"))
+    result = ergotune.tune("sum.toml", device="host", store="s.db", confirm=False)
+    for document in (result.document, command("show", "s.db")):
+        assert len([note for note in document["notes"] if "IDLE" in note]) == 1, document["notes"]
+    result.interrupted = True
+    assert "interrupted" in str(result) and "larger budget" not in str(result)
+
+
 def test_plans_validate_and_count_as_a_search_does(tmp_path, command, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names = "race_to_idle,model_steered"

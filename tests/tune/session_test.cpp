@@ -625,6 +625,31 @@ TEST_F(SessionTest, EarlyStopEndsAHopelessSearch) {
   EXPECT_THAT(result.stopped_because, HasSubstr("no improvement above 1 %"));
 }
 
+TEST_F(SessionTest, ResultsOfASearchForAnotherObjectiveEndNoSearch) {
+  space = make_space(40, 40);
+  options.strategy = "auto";
+  options.confirm = false;
+  options.budget.evaluations = 120;
+  // least time and least energy lie apart
+  evaluator.measure = [](const Configuration& c, int) {
+    Measurement m = bowl(c, 0);
+    const double x = c[0].as_real() - 37, y = c[1].as_real() - 37;
+    m.quantities["energy"].value = 1 + x * x + y * y;
+    return m;
+  };
+  Store store = open_store();
+  const std::int64_t session = session_of(store);
+  const auto search = [&](const std::string& text) {
+    Objective wanted = Objective::parse({text, {}}, {});
+    return run_session(space, wanted, evaluator, &store, session, options);
+  };
+  const SessionResult time = search("time"), energy = search("energy");
+  EXPECT_EQ(energy.resumed, time.evaluated);
+  EXPECT_GT(energy.evaluated, 100u) << "the budget is that of this objective";
+  EXPECT_LT(energy.best.front().measurement.value("energy"), 50);
+  EXPECT_EQ(search("energy").evaluated, 0u) << "its own results count";
+}
+
 TEST_F(SessionTest, NothingButTimeoutsEndTheSearch) {
   int results = 0;
   evaluator.measure = [&](const Configuration& c, int) {

@@ -63,10 +63,7 @@ Parameter parameter_of(std::string text, bool with_name) {
     if (parameter.pointer) text.erase(star);
   }
   text = std::string(trimmed(text));
-  while (!text.empty() && (text.back() == '*' || text.back() == '&')) {
-    text.pop_back();
-    text = std::string(trimmed(text));
-  }
+  if (text.ends_with('&')) text = std::string(trimmed(text.substr(0, text.size() - 1)));
   parameter.type = text;
   return parameter;
 }

@@ -29,6 +29,11 @@ std::string loss_text(const std::optional<double>& loss, double error) {
   return *loss >= 0 ? "loses " + share : "reads " + share + " better than the best there, without being confirmed";
 }
 
+/// " ±2.0 %"; empty if it is unknown.
+std::string interval_text(double value, double half_width) {
+  return half_width > 0 && value != 0 ? fmt::format(" ±{:.1f} %", 100 * half_width / std::abs(value)) : std::string();
+}
+
 void print(const std::vector<std::string>& names, const std::vector<ComparedSession>& sessions,
            const Comparison& comparison) {
   for (std::size_t i = 0; i < sessions.size(); ++i) {
@@ -38,7 +43,8 @@ void print(const std::vector<std::string>& names, const std::vector<ComparedSess
     const std::string mark = mark_of(recording.provenance);
     fmt::print("{}: {} on {}, {} worked\n", names[i], recording.name, named_device(recording.device), side.usable);
     if (side.best)
-      fmt::print("  best {} {}{}  {}\n", sessions[i].objective->name(), human(side.value, unit), mark,
+      fmt::print("  best {} {}{}{}  {}\n", sessions[i].objective->name(), human(side.value, unit),
+                 interval_text(side.value, side.half_width), mark,
                  describe(recording.parameters, recording.configuration(*side.best)));
   }
   for (const auto& pair : comparison.pairs) {
@@ -54,16 +60,21 @@ void print(const std::vector<std::string>& names, const std::vector<ComparedSess
   header.push_back("configuration");
   Table table(header);
   table.align_left(names.size());
+  bool marked = false;
   for (const auto& row : comparison.rows) {
     std::vector<std::string> cells;
-    for (std::size_t i = 0; i < names.size(); ++i)
-      cells.push_back(
-          row.values[i] ? fmt::format("{} (#{})", human(*row.values[i], sessions[i].objective->unit()), *row.places[i])
-                        : "-");
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      cells.push_back(row.values[i]
+                          ? fmt::format("{}{} (#{}{})", human(*row.values[i], sessions[i].objective->unit()),
+                                        interval_text(*row.values[i], row.half_widths[i]), *row.places[i], row.marks[i])
+                          : "-");
+      marked = marked || !row.marks[i].empty();
+    }
     cells.push_back(row.configuration);
     table.add(std::move(cells));
   }
   fmt::print("\nBest of each, and where they stand in the others\n{}", table.to_string(2, terminal_width()));
+  if (marked) fmt::print("  ~ not converged; ! stopped early, because it could not win there\n");
 }
 
 void compare(const CompareArguments& arguments) {

@@ -39,9 +39,9 @@ void print_measurement(const PreparedSession& prepared, ConfigurationIndex index
   if (!measurement.message.empty()) fmt::print("  {}\n", measurement.message);
   const auto print_value = [&](const std::string& name) {
     const auto found = measurement.quantities.find(name);
-    const bool modelled = found != measurement.quantities.end() && found->second.provenance == Provenance::modelled;
+    const bool own = found != measurement.quantities.end() && found->second.provenance != Provenance::measured;
     fmt::print("  {:<22} {}{}\n", name, with_interval(measurement, name, prepared.problem.metrics),
-               modelled ? ", modelled" : "");
+               mark_of(own ? found->second.provenance : prepared.evaluator->provenance()));
   };
   for (const auto& [name, quantity] : measurement.quantities) print_value(name);
   for (const auto& [name, value] : measurement.metrics) print_value(name);

@@ -184,8 +184,8 @@ void print_failures(const RankedResults& ranked) {
 }
 
 void print_sessions(const Store& store) {
-  Table table(
-      {"session", "problem", "constants", "device", "objective", "configurations", "begun", "what", "settings"});
+  Table table({"session", "problem", "differing constants", "device", "objective", "configurations", "begun", "what",
+               "settings"});
   for (const std::size_t column : {1, 2, 3, 4, 6, 7, 8}) table.align_left(column);
   for (const SessionInfo& info : store.sessions()) {
     table.add({std::to_string(info.id), info.problem, values_text(info.constants), info.device, info.objective.text,
@@ -213,6 +213,7 @@ void show(const ShowOptions& options) {
   }
   print_head(ranked, options);
   print_other_sessions(ranked, options);
+  for (const std::string& note : ranked.results.notes) fmt::print("note: {}\n", note);
   print_best_or_none(ranked);
   print_top(ranked, options.top);
   print_screened(ranked.screened());

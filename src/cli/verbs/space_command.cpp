@@ -142,7 +142,7 @@ void print_compiled(const SearchSpace& space, const CompileCheck& check) {
                too_large.size(), describe(space.parameters(), space.configuration(too_large.front())));
   for (const auto& [message, configurations] : failures)
     fmt::print("\n{}{}:\n{}\n", describe(space.parameters(), space.configuration(configurations.front())),
-               configurations.size() > 1 ? fmt::format(" and {} others", configurations.size() - 1) : "", message);
+               configurations.size() > 1 ? " and " + counted(configurations.size() - 1, "other") : "", message);
 }
 
 /// How many configurations "10" and "all" are.

@@ -47,10 +47,10 @@ Ready WorkerHandle::start_and_wait(const char* what) {
     return std::get<Ready>(*answer);
   } catch (const Disconnected&) {
     const ProcessEnding ending = transport_->end();
-    throw UserError(
-        ending.added_to(fmt::format("the {} ended with {} while it prepared the problem: its buffers, or the reference "
-                                    "that results are verified against",
-                                    what, ending.words)));
+    throw UserError(ending.added_to(
+        fmt::format("the {} ended with {} while it prepared the problem: its buffers, or the reference "
+                    "that results are verified against (are its arguments in order, and their counts large enough?)",
+                    what, ending.words)));
   }
 }
 

@@ -120,7 +120,10 @@ std::string ExtentReader::extent_of(const std::string& index, int depth) {
   const bool name = std::ranges::all_of(plain, kernel_source::in_identifier);
   if (name || (terms.size() > 1 && plain.find('*') == std::string::npos)) {
     for (const std::string& text : use_.bounds_of(plain))
-      if (const std::string found = names_.size_in(text); !found.empty()) return found;
+      if (const std::string found = names_.size_in(text); !found.empty()) {
+        guessed_ = guessed_ || parts_of(text, "+").size() > 1;  // k < k0 + PANEL
+        return found;
+      }
   }
   if (const auto d = KernelUse::thread_dimension(plain); d && !strides_by_size(plain, names_))
     if (const auto whole = reached(*d)) return *whole;
@@ -129,7 +132,12 @@ std::string ExtentReader::extent_of(const std::string& index, int depth) {
   const auto extent = [&](const std::string& part) { return extent_of(part, depth + 1); };
   if (name) {
     if (const std::string found = names_.bound(use_, plain, 2); !found.empty()) return found;
-    if (const auto blocks = geometry_.blocks.find(plain); blocks != geometry_.blocks.end()) return blocks->second;
+    if (const auto blocks = geometry_.blocks.find(plain); blocks != geometry_.blocks.end()) {
+      for (const int d : geometry_.of_block)
+        guessed_ = guessed_ ||
+                   (geometry_.guessed.contains(d) && geometry_.reach[static_cast<std::size_t>(d)] == blocks->second);
+      return blocks->second;
+    }
     if (const std::string stride = names_.size_named(use_.stride_before(plain)); !stride.empty()) return stride;
     const std::string value = use_.value_of(plain);
     const auto first = whole_number(value);  // of "for (int b = 0; b < 256; ++b)": not the largest
@@ -190,28 +198,39 @@ Rest scalar(const DraftSource& source, const ProblemNames& names, const std::str
   return {"value = 1.0", guesses.check("the value that the application passes", name)};
 }
 
+/// Returns how many values of a type an expression of the host's for bytes makes, in terms of the problem; empty if it
+/// has something else. `mark`: what a reader has to check.
+std::string count_in(const DraftSource& source, const ProblemNames& names, const std::vector<std::string>& blocks,
+                     const std::string& bytes_of_host, const Element& element, std::string& mark) {
+  const auto bytes = in_terms_of_problem(source, names, bytes_of_host, blocks, &mark);
+  if (!bytes || bytes->empty()) return {};
+  const auto size = static_cast<long>(size_of(*element_type(element.type)));
+  if (size == 1) return *bytes;
+  std::vector<std::string> factors = parts_of(*bytes, "*");
+  const auto own = std::ranges::find(factors, std::to_string(size));
+  if (factors.size() < 2 || own == factors.end() || parts_of(*bytes, "+-/").size() > 1)
+    return fmt::format("({}) // {}", *bytes, size);
+  factors.erase(own);
+  return fmt::format("{}", fmt::join(factors, " * "));
+}
+
+/// Returns what the launch passes for a parameter of the kernel; empty if it is not found.
+std::string launched_argument(const DraftSource& source, const std::string& name) {
+  const auto number = static_cast<std::size_t>(
+      std::ranges::find(source.parameters, name, &kernel_source::Parameter::name) - source.parameters.begin());
+  return number < source.launch.arguments.size() ? one_blank(source.launch.arguments[number]) : std::string();
+}
+
 /// Returns the number of values of local memory that the host passes; empty if it is not found, or is a number for one
 /// value for each work item. `mark`: what a reader has to check.
 std::string launched_local_count(const DraftSource& source, const ProblemNames& names, const Geometry& geometry,
                                  const std::string& name, const Element& element, std::string& mark) {
-  const auto number = static_cast<std::size_t>(
-      std::ranges::find(source.parameters, name, &kernel_source::Parameter::name) - source.parameters.begin());
-  if (number >= source.launch.arguments.size()) return {};
   static const std::regex kLocal(R"(^(?:\w+(?:\.|::))?Local(?:Memory)?\((.{1,300})\)$)");
-  const std::string argument = one_blank(source.launch.arguments[number]);
+  const std::string argument = launched_argument(source, name);
   std::smatch found;
   if (argument.size() > 400 || !std::regex_match(argument, found, kLocal)) return {};
-  const auto bytes = in_terms_of_problem(source, names, found[1].str(), geometry.block, &mark);
-  if (!bytes) return {};
-  const auto size = static_cast<long>(size_of(*element_type(element.type)));
-  std::vector<std::string> factors = parts_of(*bytes, "*");
-  const auto own = std::ranges::find(factors, std::to_string(size));
-  std::string count = fmt::format("({}) // {}", *bytes, size);
-  if (factors.size() > 1 && own != factors.end() && parts_of(*bytes, "+-/").size() == 1) {
-    factors.erase(own);
-    count = fmt::format("{}", fmt::join(factors, " * "));
-  }
-  if (!kernel_source::identifiers_in(count).empty()) return count;
+  const std::string count = count_in(source, names, geometry.block, found[1].str(), element, mark);
+  if (count.empty() || !kernel_source::identifiers_in(count).empty()) return count;
   long values = element.width;
   for (const std::string& threads : source.launch.block) values *= source.value(threads).value_or(0);
   if (Expression::parse(count).evaluate_real([](std::string_view) { return nullptr; }) == values) return {};
@@ -239,7 +258,8 @@ Rest local_memory(const DraftSource& source, const ProblemNames& names, const Ge
 }
 
 Rest buffer(const DraftSource& source, const ProblemNames& names, const Geometry& geometry,
-            const kernel_source::Parameter& parameter, int width, std::vector<std::string>& sums, Guesses& guesses) {
+            const kernel_source::Parameter& parameter, const Element& element, std::vector<std::string>& sums,
+            Guesses& guesses) {
   const BufferUse use = source.use.use_of(parameter.name);
   std::string count;
   bool by_block = !use.indices.empty(), shown = true;
@@ -258,7 +278,17 @@ Rest buffer(const DraftSource& source, const ProblemNames& names, const Geometry
       count += " * " + names.size(1);
     shown = false;
   }
-  if (!shown || reader.guessed()) marks.emplace_back("the source does not show the number of elements");
+  count = of_width(element.width, count);
+  std::string as_allocated;
+  if (!shown || reader.guessed()) {
+    const std::string name = launched_argument(source, parameter.name);
+    std::string mark;
+    const std::string bytes = allocated_bytes(kernel_source::blank_comments(source.all), name, source.launch.at),
+                      allocated = count_in(source, names, {}, bytes, element, mark);
+    if (!allocated.empty()) count = allocated, as_allocated = "  # as allocated in " + source.launch_file();
+    if (allocated.empty()) mark = "the source does not show the number of elements";
+    if (!mark.empty()) marks.push_back(mark);
+  }
   const bool read_only = parameter.constant || (use.read && !use.written) || contains(parameter.type, {"constant"});
   const char* access = read_only ? "" : use.read ? ", access = \"read_write\"" : ", access = \"write\"";
   if (!read_only && use.read) marks.emplace_back("read and written: add fill if it must begin with zeros");
@@ -266,8 +296,8 @@ Rest buffer(const DraftSource& source, const ProblemNames& names, const Geometry
     sums.push_back(parameter.name);
     marks.emplace_back("one element for each block");
   }
-  return {fmt::format("count = \"{}\"{}", of_width(width, count), access),
-          marks.empty() ? "" : guesses.check(fmt::format("{}", fmt::join(marks, "; ")), parameter.name)};
+  return {fmt::format("count = \"{}\"{}", count, access),
+          marks.empty() ? as_allocated : guesses.check(fmt::format("{}", fmt::join(marks, "; ")), parameter.name)};
 }
 
 }  // namespace
@@ -287,14 +317,13 @@ DraftArguments derive_arguments(const DraftSource& source, const ProblemNames& n
           fmt::format("{}: the type \"{}\" is not known and float32 was assumed; \"fields\" describes a structure",
                       parameter.name, type));
     }
-    const int width = element ? element->width : 1;
-    const auto [fields, comment] =
-        !parameter.pointer ? scalar(source, names, parameter.name, guesses)
-        : contains(parameter.type, {"__local", "local "})
-            ? local_memory(source, names, geometry, parameter.name, element.value_or(Element{"float32", 1}), guesses)
-            : buffer(source, names, geometry, parameter, width, arguments.sums, guesses);
-    arguments.lines += fmt::format("  {{ name = \"{}\", type = \"{}\", {} }},{}\n", parameter.name,
-                                   element ? element->type : "float32", fields, comment);
+    const Element known = element.value_or(Element{"float32", 1});
+    const auto [fields, comment] = !parameter.pointer ? scalar(source, names, parameter.name, guesses)
+                                   : contains(parameter.type, {"__local", "local "})
+                                       ? local_memory(source, names, geometry, parameter.name, known, guesses)
+                                       : buffer(source, names, geometry, parameter, known, arguments.sums, guesses);
+    arguments.lines +=
+        fmt::format("  {{ name = \"{}\", type = \"{}\", {} }},{}\n", parameter.name, known.type, fields, comment);
   }
   return arguments;
 }

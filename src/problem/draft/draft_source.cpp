@@ -15,6 +15,7 @@
 #include "ergotune/problem.hpp"
 #include "problem/draft/opencl_launch.hpp"
 #include "problem/draft/source_text.hpp"
+#include "problem/element_type.hpp"
 #include "problem/files/includes.hpp"
 
 namespace ergotune::draft {
@@ -67,6 +68,53 @@ std::string literal(std::string text) {
   return !text.empty() && *end == '\0' && std::isfinite(value) ? fmt::format("{}", value) : std::string();
 }
 
+/// Returns a body with the macros that take arguments replaced by what they stand for, as far as texts show it.
+std::string with_macros_expanded(std::string body, const std::vector<kernel_source::Macro>& macros) {
+  constexpr std::size_t kLongest = 200000;
+  for (int level = 0; level < 3; ++level)  // macros in macros
+    for (const kernel_source::Macro& macro : macros) {
+      const std::size_t close = macro.value.find(')');
+      if (!macro.takes_arguments || close == std::string::npos || contains(macro.value, {"#", "..."})) continue;
+      const std::vector<std::string> names = list_at(macro.value, 0, ')');
+      for (std::size_t at = 0; (at = body.find(macro.name, at)) != std::string::npos && body.size() < kLongest;) {
+        const std::size_t behind = at + macro.name.size(), open = next_character(body, behind);
+        const bool whole =
+            (at == 0 || !kernel_source::in_identifier(body[at - 1])) && open < body.size() && body[open] == '(';
+        const std::vector<std::string> given = whole ? list_at(body, open, ')') : names;
+        if (!whole || given.size() != names.size()) {
+          at = behind;
+          continue;
+        }
+        std::string text;
+        for (std::size_t i = close + 1; i < macro.value.size();) {
+          const std::size_t end = std::max(kernel_source::end_of_identifier(macro.value, i), i + 1);
+          const std::string word = macro.value.substr(i, end - i);
+          const auto name = std::ranges::find(names, word);
+          text += name == names.end() ? word : given[static_cast<std::size_t>(name - names.begin())];
+          i = end;
+        }
+        std::erase(text, '\\');  // at the end of a line
+        int depth = 0;
+        std::size_t end = open;
+        do depth += body[end] == '(' ? 1 : body[end] == ')' ? -1 : 0;
+        while (++end < body.size() && depth > 0);
+        text = trimmed(text);
+        body.replace(at, end - at, text);
+        at += text.size();
+      }
+    }
+  return body;
+}
+
+/// Returns the macros that a host program defines in the options of a build: "-DWG=64", and "-DWG={WG}" of Python.
+std::vector<kernel_source::Macro> macros_of_build(const std::string& host) {
+  static const std::regex kDefine(R"(-D ?([A-Za-z_]\w{0,60})=\{?([A-Za-z_0-9]{1,60}))");
+  std::vector<kernel_source::Macro> macros;
+  for (std::sregex_iterator it(host.begin(), host.end(), kDefine), end; it != end; ++it)
+    macros.push_back({(*it)[1].str(), (*it)[2].str()});
+  return macros;
+}
+
 }  // namespace
 
 TypeNames types_of(const kernel_source::Outline& outline) {
@@ -97,23 +145,8 @@ std::optional<Element> element_of(const std::string& type) {
   }
   for (const char* prefix : {"std::", "cl_"})  // cl_float: of an OpenCL host
     if (plain.starts_with(prefix)) plain.erase(0, std::string_view(prefix).size());
-  static const std::map<std::string, std::string> kNames{
-      {"unsigned", "uint32"},       {"unsigned int", "uint32"},  {"signed int", "int32"},
-      {"unsigned char", "uint8"},   {"signed char", "int8"},     {"bool", "uint8"},
-      {"unsigned short", "uint16"}, {"unsigned long", "uint64"}, {"unsigned long long", "uint64"},
-      {"long long", "int64"},       {"long", "int64"},           {"size_t", "uint64"},
-      {"__half", "float16"},        {"half", "float16"},         {"int8_t", "int8"},
-      {"int16_t", "int16"},         {"int32_t", "int32"},        {"int64_t", "int64"},
-      {"uint8_t", "uint8"},         {"uint16_t", "uint16"},      {"uint32_t", "uint32"},
-      {"uint64_t", "uint64"},       {"ptrdiff_t", "int64"}};
-  if (const auto known = kNames.find(plain); known != kNames.end()) return Element{known->second, 1};
-  if (const auto known = element_type(plain)) return Element{to_string(*known), 1};
-  for (const int width : {16, 8, 4, 3, 2}) {
-    const std::string digits = std::to_string(width);
-    if (!plain.ends_with(digits)) continue;
-    if (const auto known = element_type(plain.substr(0, plain.size() - digits.size())))
-      return Element{to_string(*known), width};
-  }
+  if (plain == "bool") return Element{"uint8", 1};
+  if (const auto known = vector_type(plain)) return Element{to_string(known->first), known->second};
   return std::nullopt;
 }
 
@@ -157,10 +190,18 @@ DraftSource read_draft_source(const std::string& text, const std::filesystem::pa
   for (const auto& folder : include_folders) folders.push_back(folder.string());
   std::string headers;
   for (const IncludedFile& header : included_files(text, folders)) headers += header.text + "\n";
-  const std::string all = headers + text + "\n" + (host.file.extension() == ".py" ? python_as_c(host.text) : host.text);
+  const std::vector<kernel_source::Macro> built = macros_of_build(host.text);
+  std::string defines;
+  for (const kernel_source::Macro& macro : built)
+    if (macro.name != macro.value) defines += fmt::format("#define {} {}\n", macro.name, macro.value);
+  const std::string program = host.file.extension() == ".py" ? python_as_c(host.text) : host.text;
+  const std::string all = headers + text + "\n" + defines + ";\n" + program;
   const std::string compiled = kernel_source::source_with_macro(text, language->macro);
   const kernel_source::Outline outline = kernel_source::outline_of(compiled);
-  const Function& kernel = kernel_of(outline, *language, wanted, file);
+  Function kernel = kernel_of(outline, *language, wanted, file);
+  std::vector<kernel_source::Macro> macros = outline.macros, more = kernel_source::outline_of(headers).macros;
+  macros.insert(macros.end(), more.begin(), more.end());
+  kernel.body = with_macros_expanded(std::move(kernel.body), macros);
   const auto parameters = kernel_source::parameters_of(kernel.parameters, true);
   if (std::ranges::any_of(parameters, [](const auto& parameter) { return parameter.name.empty(); }))
     throw UserError(fmt::format("{}: a parameter of {} has no name", file.string(), kernel.name));
@@ -173,9 +214,15 @@ DraftSource read_draft_source(const std::string& text, const std::filesystem::pa
           outline,
           kernel,
           parameters,
+          built,
           language->key == "opencl" ? opencl_launch(all, kernel.name) : source_launch(all, kernel.name),
           KernelUse(kernel.body),
           kernel_source::identifiers_of_kernel(headers + compiled, kernel.name)};
+}
+
+std::string DraftSource::built_with(const std::string& macro) const {
+  const auto found = std::ranges::find(built, macro, &kernel_source::Macro::name);
+  return found == built.end() ? std::string() : found->value;
 }
 
 bool DraftSource::returns_void() const { return has_no_result(kernel); }
@@ -189,10 +236,7 @@ std::string DraftSource::launched_number(const std::string& parameter) const {
   std::string found = literal(argument);
   const std::string plain = kernel_source::blank_comments(all);
   for (const std::size_t behind : ends_of(plain, argument, launch.at)) {  // the last value before the launch
-    const std::size_t next = next_character(plain, behind);
-    if (next >= plain.size() || plain[next] != '=') continue;
-    const std::string assigned = plain.substr(next + 1, plain.find(';', next) - next - 1);
-    if (const std::string given = literal(parts_of(assigned, ",").front()); !given.empty()) found = given;
+    if (const std::string given = literal(initialiser_at(plain, behind)); !given.empty()) found = given;
   }
   return found;
 }

@@ -51,10 +51,13 @@ struct DraftSource {
   kernel_source::Outline outline;
   kernel_source::Function kernel;
   std::vector<kernel_source::Parameter> parameters;
+  std::vector<kernel_source::Macro> built;  ///< macros that the host program's options define
   SourceLaunch launch;
   KernelUse use;
   kernel_source::Identifiers used;  ///< identifiers of the kernel and what it calls
 
+  /// Returns what the host program gives a macro in its options; empty if it does not.
+  std::string built_with(const std::string& macro) const;
   bool returns_void() const;
   std::vector<std::string> include_folders() const { return {header_folders.begin() + 1, header_folders.end()}; }
   /// Returns the value of an expression at the launch.

@@ -139,7 +139,7 @@ class GeometryReader {
       reach = rounded_up(reach, factor);
       work = fmt::format("({} * {})", covered, factor);
     }
-    if (!position.variable.empty() && bound_of(position.variable).empty() &&
+    if (!position.variable.empty() && bound_of(position.variable).empty() && !geometry_.guessed.contains(d) &&
         launches_whole_blocks(source_.launch, dimension))  // nothing keeps threads from going beyond
       restrict(fmt::format("{} % {} == 0", geometry_.reach[dimension], work));
     by_block_ = by_block_ || position.of_block || covered != blocks_.back();
@@ -194,7 +194,8 @@ class GeometryReader {
     if (reach.empty() && !position.variable.empty())
       reach = names_.size_named(source_.use.stride_before(position.variable));
     if (!reach.empty() && !contains(reach, {"*"})) return reach;
-    if (names_.sizes.size() > 1 || bounds_only_loops(names_.size(0)))
+    if (names_.sizes.size() > 1 || bounds_only_loops(names_.size(0)) ||
+        (position.of_block && names_.is_plane(source_.kernel.body)))
       geometry_.guessed.insert(static_cast<int>(dimension));
     return names_.unbound.empty() ? names_.size(dimension) : names_.unbound.front();
   }
@@ -235,11 +236,13 @@ class GeometryReader {
   std::string shared_memory() {
     const std::string& launched = source_.launch.shared_memory_bytes;
     std::string mark;
-    if (names_block(source_.launch, launched))
-      if (const auto bytes = in_terms_of_problem(source_, names_, launched, blocks_, &mark))
-        return fmt::format("shared_memory_bytes = \"{}\"{}\n", *bytes,
-                           mark.empty() ? "  # as the launch in " + source_.launch_file()
-                                        : guesses_.check(mark, "shared_memory_bytes"));
+    if (const auto bytes = in_terms_of_problem(source_, names_, launched, blocks_, &mark); bytes && !bytes->empty()) {
+      if (kernel_source::identifiers_in(*bytes).empty())
+        mark = fmt::format("the number in {}, which follows no parameter", source_.launch_file());
+      return fmt::format(
+          "shared_memory_bytes = \"{}\"{}\n", *bytes,
+          mark.empty() ? "  # as the launch in " + source_.launch_file() : guesses_.check(mark, "shared_memory_bytes"));
+    }
     return fmt::format("shared_memory_bytes = \"4 * {}\"{}\n", geometry_.block_threads,
                        guesses_.check("four bytes for each thread of a block", "shared_memory_bytes"));
   }

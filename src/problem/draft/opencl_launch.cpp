@@ -89,8 +89,7 @@ std::vector<std::string> range_of(const std::string& text, const std::string& ex
     if (next + 1 >= std::min(end, text.size())) continue;
     if (text[next] == '{' || text[next] == '(') {  // cl::NDRange size(n, 16)
       if (auto sizes = list_in(text, next); !sizes.empty()) found = std::move(sizes);
-    } else if (text[next] == '=' && text[next + 1] != '=') {
-      const std::string value = parts_of(text.substr(next + 1, text.find(';', next) - next - 1), ",").front();
+    } else if (const std::string value = initialiser_at(text, next); !value.empty()) {
       if (value.starts_with('{') || element == std::string::npos) {
         found = range_of(text, value, behind, depth + 1);
       } else if (element <= found.size()) {

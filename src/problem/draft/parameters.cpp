@@ -99,7 +99,9 @@ std::vector<kernel_source::Macro> macros_of(const DraftSource& source) {
 
 void read_macros(const DraftSource& source, ProblemNames& names, Guesses& guesses) {
   for (const kernel_source::Macro& macro : macros_of(source)) {
-    const auto value = whole_number(macro.value);
+    auto value = whole_number(macro.value);
+    if (const std::string given = source.built_with(macro.name); macro.guarded && !given.empty())
+      value = source.value(given);
     if (macro.takes_arguments || !value || !names.used.contains(macro.name)) continue;
     if (!macro.guarded) {
       names.fixed[macro.name] = *value;
@@ -158,13 +160,19 @@ void read_undefined(const DraftSource& source, ProblemNames& names, Guesses& gue
     return;
   }
   for (const UndefinedName& name : found) {
+    const std::string given = source.built_with(name.name);
+    const auto value = given.empty() ? std::nullopt : source.value(given);
     if (name.as_type) {
       names.types[name.name] = "float";
     } else if (!name.as_unroll && !name.as_schedule && !name.in_condition && !name.in_ifdef &&
                is_size_name(name.name) && source.use.is_extent(name.name) && !is_factor(source.use, name.name)) {
       names.sizes.emplace_back(name.name, name.name);
+      if (value) names.given[name.name] = *value;
       continue;
     }
+    if (value && !name.as_type && !name.in_ifdef && !name.in_condition)
+      names.add_parameter(
+          name.name, values_of(name.name, *value) + guesses.check("values around that of the application", name.name));
     names.undefined.push_back(name);
     if (!name.in_ifdef && !name.as_type) names.tunable.insert(name.name);
   }

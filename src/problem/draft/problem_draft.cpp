@@ -18,8 +18,11 @@ std::string text_of(const std::filesystem::path& file) {
 
 /// Returns a path as a problem file in `folder` writes it.
 std::string from_problem(const std::filesystem::path& folder, const std::filesystem::path& path) {
-  const std::filesystem::path relative = path.lexically_relative(folder.empty() ? "." : folder);
-  return (relative.empty() ? path : relative).generic_string();  // an absolute path has no relative one
+  if (path.is_absolute() && folder.is_relative()) return path.generic_string();
+  const auto whole = [](const std::filesystem::path& one) { return std::filesystem::absolute(one).lexically_normal(); };
+  const std::filesystem::path start = folder.empty() ? "." : folder;
+  return (folder.is_absolute() ? whole(path).lexically_relative(whole(folder)) : path.lexically_relative(start))
+      .generic_string();
 }
 
 std::string quoted(const std::vector<std::string>& list) { return fmt::format("[\"{}\"]", fmt::join(list, "\", \"")); }

@@ -28,7 +28,7 @@ std::string unpacked(const std::string& text, const std::string& name, std::size
 
 std::optional<long> value_in(const std::string& text, std::string_view expression, std::size_t end, int depth) {
   const std::string plain(trimmed(expression));
-  if (plain.empty() || depth > 4) return std::nullopt;
+  if (plain.empty() || depth > 6) return std::nullopt;
   char* rest = nullptr;
   const long number = std::strtol(plain.c_str(), &rest, 0);
   while (rest != plain.c_str() && *rest != '\0' && std::string_view("uUlL").find(*rest) != std::string_view::npos)
@@ -41,26 +41,29 @@ std::optional<long> value_in(const std::string& text, std::string_view expressio
     const auto right = value_in(text, plain.substr(shift + 2), end, depth + 1);
     return left && right && *right >= 0 && *right < 40 ? std::optional(*left << *right) : std::nullopt;
   }
-  if (const std::vector<std::string> factors = parts_of(plain, "*"); factors.size() > 1) {
-    long product = 1;
-    for (const std::string& factor : factors) {
-      const auto value = value_in(text, factor, end, depth + 1);
-      if (!value || __builtin_mul_overflow(product, *value, &product)) return std::nullopt;
-    }
-    return product;
+  for (const char* operators : {"+-", "*/"}) {  // the last one of the lowest rank
+    const std::string last = parts_of(plain, operators).back();
+    if (last.size() + 1 >= plain.size()) continue;
+    const std::size_t at = plain.find_last_of(operators, plain.size() - last.size() - 1);
+    const auto left = value_in(text, plain.substr(0, at), end, depth + 1), right = value_in(text, last, end, depth + 1);
+    long result = 0;
+    if (!left || !right || (plain[at] == '/' && *right == 0)) return std::nullopt;
+    const bool overflows = plain[at] == '+'   ? __builtin_add_overflow(*left, *right, &result)
+                           : plain[at] == '-' ? __builtin_sub_overflow(*left, *right, &result)
+                           : plain[at] == '*' ? __builtin_mul_overflow(*left, *right, &result)
+                                              : (result = *left / *right, false);
+    return overflows ? std::nullopt : std::optional(result);
   }
   if (!std::all_of(plain.begin(), plain.end(), in_identifier)) return std::nullopt;
   std::optional<long> found;  // the last value before the launch
   for (const std::size_t behind : ends_of(text, plain, end)) {
-    const std::size_t next = next_character(text, behind);
     const std::size_t line = text.rfind('\n', behind) + 1;
     if (const std::string own = unpacked(text, plain, behind); !own.empty()) {
       if (const auto assigned = value_in(text, own, behind - plain.size(), depth + 1)) found = assigned;
     } else if (trimmed(std::string_view(text).substr(line, behind - line)).starts_with("#define")) {
       found = value_in(text, text.substr(behind, text.find('\n', behind) - behind), end, depth + 1);
-    } else if (next + 1 < text.size() && text[next] == '=' && text[next + 1] != '=') {
-      const std::string value = text.substr(next + 1, text.find(';', next) - next - 1);
-      if (const auto assigned = value_in(text, parts_of(value, ",").front(), behind, depth + 1)) found = assigned;
+    } else if (const auto assigned = value_in(text, initialiser_at(text, behind), behind, depth + 1)) {
+      found = assigned;
     }
   }
   return found;
@@ -147,15 +150,39 @@ std::optional<long> source_value(const std::string& source, const std::string& e
 std::string definition_of(const std::string& text, const std::string& name, std::size_t end) {
   std::string found;
   for (const std::size_t behind : ends_of(text, name, end)) {
-    const std::size_t line = text.rfind('\n', behind) + 1, next = next_character(text, behind);
+    const std::size_t line = text.rfind('\n', behind) + 1;
     if (const std::string own = unpacked(text, name, behind); !own.empty())
       found = own;
     else if (trimmed(std::string_view(text).substr(line, behind - name.size() - line)) == "#define")
       found = text.substr(behind, text.find('\n', behind) - behind);
-    else if (next + 1 < text.size() && text[next] == '=' && text[next + 1] != '=')
-      found = parts_of(text.substr(next + 1, text.find(';', next) - next - 1), ",").front();
+    else if (const std::string value = initialiser_at(text, behind); !value.empty())
+      found = value;
   }
   return without_parentheses(found);
+}
+
+std::string allocated_bytes(const std::string& text, const std::string& buffer, std::size_t end) {
+  std::string bytes;
+  for (const std::size_t behind : ends_of(text, buffer, end)) {
+    const std::size_t next = next_character(text, behind), begin = behind - buffer.size();
+    const bool declares = text.compare(next, 1, "(") == 0 || text.compare(next, 1, "{") == 0;
+    const std::string value = declares ? text.substr(next, text.find(';', next) - next) : initialiser_at(text, behind);
+    if (declares ? !trimmed(std::string_view(text).substr(0, begin)).ends_with("Buffer")
+                 : value.find("Buffer(") == std::string::npos)
+      continue;
+    const std::size_t open = value.find_first_of("({");
+    const std::vector<std::string> list = list_at(value, open, value[open] == '(' ? ')' : '}');  // context, flags, size
+    if (list.size() < 3) continue;
+    if (list[2].starts_with("size=")) bytes = list[2].substr(5);
+    if (list[2].find('=') == std::string::npos) bytes = list[2];
+  }
+  for (const char* call : {"cudaMalloc", "cudaMallocManaged", "hipMalloc"})
+    for (const std::size_t behind : ends_of(text, call, end)) {
+      const std::size_t open = next_character(text, behind);
+      const auto list = text.compare(open, 1, "(") == 0 ? list_at(text, open, ')') : std::vector<std::string>();
+      if (list.size() > 1 && list[0].ends_with("&" + buffer)) bytes = list[1];
+    }
+  return last_value(text, bytes, end);
 }
 
 std::vector<std::string> source_aliases(const std::string& source, const std::string& name, std::size_t end) {

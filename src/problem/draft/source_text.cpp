@@ -25,6 +25,19 @@ std::size_t next_character(const std::string& text, std::size_t at) {
   return std::min(text.find_first_not_of(" \t\n", at), text.size());
 }
 
+std::string initialiser_at(const std::string& text, std::size_t at) {
+  const std::size_t begin = next_character(text, at);
+  if (begin + 1 >= text.size() || text[begin] != '=' || text[begin + 1] == '=') return {};
+  int open = 0;
+  std::size_t end = begin + 1;
+  for (; end < text.size() && text[end] != ';' && (open > 0 || text[end] != ','); ++end) {
+    open += std::string_view("([{").find(text[end]) != std::string_view::npos;
+    open -= std::string_view(")]}").find(text[end]) != std::string_view::npos;
+    if (open < 0) break;  // of an enumeration
+  }
+  return std::string(trimmed(std::string_view(text).substr(begin + 1, end - begin - 1)));
+}
+
 std::vector<std::string> list_at(const std::string& text, std::size_t open, char close) {
   int depth = 0;
   for (std::size_t at = open; at < text.size() && text[at] != ';'; ++at) {

@@ -74,6 +74,8 @@ struct StoredRow {
   std::int64_t run = 0;  ///< RunInfo::id; 0: unknown
   std::string stage;     ///< "plan/stage"; empty outside of plans
   std::string gpu;       ///< device that measured it, if there are several: UUID or id; empty: the session's device
+  /// Set by results(): the objective of the run that measured it for its search; nullopt: unknown.
+  std::optional<ObjectiveSpec> searched_for;
   /// Set by results(): number of confirmation repeats whose mean `measurement` is; 0: measured once.
   int rounds = 0;
   /// Set by results(): the objective of the confirmation.

@@ -187,7 +187,9 @@ std::vector<StoredRow> current_rows(std::vector<StoredRow> rows, const std::vect
   result.reserve(found.size());
   for (const Found& of : found) {
     if (of.confirmed && of.search) of.confirmed->searched = std::move(of.search->measurement);
+    const auto run = run_of.find((of.search ? of.search : of.confirmed)->run);
     result.push_back(std::move(of.confirmed ? *of.confirmed : *of.search));
+    if (run != run_of.end()) result.back().searched_for = run->second->objective;
   }
   return result;
 }

@@ -38,7 +38,9 @@ bool Leaderboard::see(ConfigurationIndex index) {
   const Measurement& measured = judged(index);
   const bool fresh = !outcomes_.contains(index);
   const Outcome& outcome = outcomes_[index] = objective_.outcome(measured);
+  const bool foreign = fresh && ledger_.is_of_other_objective(index);
   if (fresh) order_.push_back(index);
+  foreign_ += foreign;
   if (!outcome.ok) {
     failed_ += fresh;
   } else {
@@ -50,6 +52,7 @@ bool Leaderboard::see(ConfigurationIndex index) {
         best_then_ = value;
       }
     }
+    if (foreign) last_improvement_ = usable_;  // that search did not look for this
   }
   const std::size_t factors = ledger_.revision();
   const bool compares_otherwise = factors != factors_revision_ && !levelled_.empty();

@@ -32,11 +32,14 @@ class Leaderboard {
   bool is_guess(ConfigurationIndex index) const;
   /// In the order in which they were seen.
   const std::vector<ConfigurationIndex>& order() const { return order_; }
+  /// Of these, those that count as evaluations of this search: not what an earlier one measured for another objective.
+  std::size_t evaluations() const { return order_.size() - foreign_; }
   std::optional<ConfigurationIndex> best() const { return best_; }
   std::optional<double> best_value() const;
   std::uint64_t failed() const { return failed_; }
   std::size_t usable() const { return usable_; }
-  /// Usable configurations seen when the best, by what they are judged by, was last improved by over 1 %.
+  /// Usable configurations seen when the best, by what they are judged by, was last improved by over 1 %; at least
+  /// those that were measured for another objective.
   std::size_t last_improvement() const { return last_improvement_; }
   /// Configurations from best to worst in the order of search/ranking.hpp; with several objectives, the Pareto front.
   std::vector<ConfigurationIndex> ranking();
@@ -58,7 +61,7 @@ class Leaderboard {
   std::vector<ConfigurationIndex> order_;
   std::optional<ConfigurationIndex> best_, leader_;  ///< of those that were measured; of all, guesses among them
   std::uint64_t failed_ = 0, revision_ = 0;
-  std::size_t usable_ = 0, last_improvement_ = 0, factors_revision_ = 0;
+  std::size_t usable_ = 0, last_improvement_ = 0, factors_revision_ = 0, foreign_ = 0;
   double best_then_ = 0;
 };
 

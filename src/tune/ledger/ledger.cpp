@@ -84,7 +84,7 @@ void Ledger::know(std::vector<StoredRow> rows) {
       continue;
     }
     remember({*index, std::move(row.measurement), true, row.rounds, row.confirmed_for, row.certainty,
-              std::move(row.searched), std::move(row.gpu)});
+              std::move(row.searched), std::move(row.gpu), false, std::move(row.searched_for)});
     ++resumed_;
   }
 }
@@ -329,8 +329,14 @@ void Ledger::begin_run(const RunInfo& info) {
   if (!options_.store) return;
   const std::lock_guard lock(mutex_);
   run_ = options_.store->begin_run(options_.session, info);
+  objective_ = info.objective;
   phase_ = info.phase;
   confirmed_ = 0;
+}
+
+bool Ledger::is_of_other_objective(ConfigurationIndex index) const {
+  const std::optional<ObjectiveSpec>& of = find(index)->searched_for;
+  return of && objective_ && *of != *objective_;
 }
 
 void Ledger::set_phase(const std::string& phase) {

@@ -47,6 +47,8 @@ struct ConfigurationResult {
   /// No result, because the device was disturbed at every attempt (EvaluationResult). Not stored; measured when it is
   /// requested again.
   bool disturbed = false;
+  /// The objective of the earlier run that measured it; nullopt: this run, or unknown.
+  std::optional<ObjectiveSpec> searched_for = {};
 };
 
 /// A configuration that a source requests, by its index in the ledger's space.
@@ -168,6 +170,8 @@ class Ledger : private RunJournal {
   void conclude(ConfigurationIndex winner, const Certainty& certainty);
   void end_run(const std::string& why);
 
+  /// Whether an earlier run measured it for another objective than that of begin_run().
+  bool is_of_other_objective(ConfigurationIndex index) const;
   /// Configurations measured by this ledger, without confirmation repeats.
   std::uint64_t evaluated() const { return evaluated_; }
   /// s, by the evaluator's clock.
@@ -223,7 +227,8 @@ class Ledger : private RunJournal {
   EnergyByTime energy_by_time_;
   bool wants_energy_ = false, screens_ = false;
   std::int64_t run_ = 0;
-  int confirmed_ = 0;  ///< confirmation repeats of this run in the store
+  std::optional<ObjectiveSpec> objective_;  ///< of this run
+  int confirmed_ = 0;                       ///< confirmation repeats of this run in the store
   std::string stage_;
   std::uint64_t next_id_ = 1, evaluated_ = 0, resumed_ = 0;
   double waited_ = 0, evaluator_overhead_seconds_ = 0, paused_ = 0;

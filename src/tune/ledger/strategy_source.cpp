@@ -83,19 +83,19 @@ double StrategySource::most_kept(double budget, double each) {
 std::uint64_t StrategySource::evaluations() const {
   const std::uint64_t budget = options_.budget.evaluations;
   const auto most = static_cast<std::uint64_t>(most_kept(static_cast<double>(budget), 1));
-  if (standing_.order().size() + under_way_ < budget - most) return budget - most;  // what is kept is not asked yet
+  if (standing_.evaluations() + under_way_ < budget - most) return budget - most;  // what is kept is not asked yet
   return budget - std::min<std::uint64_t>(most, kept().repeats);
 }
 
 bool StrategySource::evaluations_left() const {
-  return options_.budget.evaluations == 0 || standing_.order().size() + under_way_ < evaluations();
+  return options_.budget.evaluations == 0 || standing_.evaluations() + under_way_ < evaluations();
 }
 
 std::vector<ConfigurationRequest> StrategySource::next(std::size_t room) {
   std::vector<ConfigurationRequest> list;
   if (!evaluations_left()) return list;
   if (const std::uint64_t budget = options_.budget.evaluations; budget > 0)
-    room = std::min<std::size_t>(room, evaluations() - standing_.order().size() - under_way_);
+    room = std::min<std::size_t>(room, evaluations() - standing_.evaluations() - under_way_);
   for (const ConfigurationIndex index : strategy_->ask(room)) {
     ConfigurationRequest wanted;
     wanted.index = whole_index(index);
@@ -150,7 +150,7 @@ double StrategySource::share_spent() const {
   const Budget& budget = options_.budget;
   double share = 0;
   if (budget.evaluations > 0)
-    share = static_cast<double>(standing_.order().size()) / static_cast<double>(budget.evaluations);
+    share = static_cast<double>(standing_.evaluations()) / static_cast<double>(budget.evaluations);
   if (budget.seconds > 0) share = std::max(share, seconds() / budget.seconds);
   if (budget.joules > 0) share = std::max(share, joules_ / budget.joules);
   return share;
@@ -208,7 +208,7 @@ double StrategySource::seconds() const {
 /// A budget is meant to be used, at least half of it. True if none was given.
 bool StrategySource::half_spent() const {
   const Budget& budget = options_.budget;
-  return 2 * standing_.order().size() >= budget.evaluations && 2 * seconds() >= budget.seconds &&
+  return 2 * standing_.evaluations() >= budget.evaluations && 2 * seconds() >= budget.seconds &&
          2 * joules_ >= budget.joules;
 }
 

@@ -88,7 +88,8 @@ void Search::progress(const ConfigurationResult* last, const std::string& phase,
   progress.failed = standing_.failed();
   progress.total = space_.size();
   const Budget& budget = options_.budget;
-  if (budget.evaluations > 0) progress.total = std::min<std::uint64_t>(progress.total, budget.evaluations);
+  const std::uint64_t uncounted = standing_.order().size() - standing_.evaluations();
+  if (budget.evaluations > 0) progress.total = std::min<std::uint64_t>(progress.total, budget.evaluations + uncounted);
   progress.seconds = ledger_.now() - started_;
   progress.best = standing_.best_value();
   progress.seconds_left = left;
@@ -178,7 +179,7 @@ std::size_t Search::repeats_left(const RepeatCost& so_far) const {
   const auto bound = [&](double whole, double spent, double each) {
     if (whole > 0) left = std::min(left, std::max(0.0, (whole - spent) / std::max(each, 1e-9)));
   };
-  bound(static_cast<double>(budget.evaluations), static_cast<double>(standing_.order().size() + so_far.repeats), 1);
+  bound(static_cast<double>(budget.evaluations), static_cast<double>(standing_.evaluations() + so_far.repeats), 1);
   bound(budget.seconds, source_.seconds(), so_far.seconds);
   bound(budget.joules, source_.joules() + static_cast<double>(so_far.repeats) * so_far.joules, so_far.joules);
   return static_cast<std::size_t>(left);

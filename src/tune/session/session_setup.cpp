@@ -15,6 +15,7 @@
 #include "base/text.hpp"
 #include "ergotune/error.hpp"
 #include "ergotune/problem_file.hpp"
+#include "kernel/macro_clashes.hpp"
 #include "measure/metrics.hpp"
 #include "problem/document/problem_document.hpp"
 #include "search/models/prior.hpp"
@@ -48,7 +49,7 @@ std::string environment(const PreparedSession& prepared, const std::string& comp
   nlohmann::ordered_json properties = nlohmann::ordered_json::object();
   for (const auto& [name, value] : prepared.device.properties)
     std::visit([&, key = name](const auto& plain) { properties[key] = plain; }, value.data());
-  const nlohmann::ordered_json document{
+  nlohmann::ordered_json document{
       {"device", prepared.device.name},
       {"device_id", prepared.device.id},
       {"backend", prepared.device.backend},
@@ -64,6 +65,7 @@ std::string environment(const PreparedSession& prepared, const std::string& comp
       {"configurations", prepared.space->size()},
       {"begun_at", iso_time(wall_seconds())},
   };
+  if (const auto notes = unused_parameter_notes(prepared.original); !notes.empty()) document["notes"] = notes;
   return json_text(document);
 }
 
@@ -114,7 +116,8 @@ std::string note_of_other_results(const PreparedSession& prepared, const std::ve
     return fmt::format("{}", fmt::join(parts, ", "));
   };
   const std::string unused =
-      fmt::format("a new session begins, and the results of session {} ({} rows) are not used: ", last->id, last->rows);
+      fmt::format("a new session begins, and the results of session {} ({} configurations) are not used: ", last->id,
+                  prepared.store->configurations(last->id));
   const std::string theirs = only_in(last->conditions, key.conditions),
                     ours = only_in(key.conditions, last->conditions);
   if (!theirs.empty() || !ours.empty())

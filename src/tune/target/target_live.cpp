@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 
-#include "base/kernel_source/outline.hpp"
 #include "device/backend.hpp"
 #include "ergotune/error.hpp"
 #include "evaluate/live/in_process_evaluator.hpp"
@@ -121,23 +120,10 @@ ControlledDevice& open_evaluator(Target& target, const SetupOptions& options, co
   return keep_evaluator(target, std::make_unique<LiveEvaluator>(target.problem, live));
 }
 
-void note_unused_parameters(Target& target) {
-  for (const std::string& name : unused_parameters(target.original))
-    target.notes.push_back("the parameter " + name +
-                           " changes nothing: its name occurs in no source, option, argument or launch of the problem");
-}
-
 void note_source_mistakes(Target& target) {
-  const auto note = [&](const Kernel& kernel) {
-    const KernelSource* source = &source_for_device(kernel, target.device.backend);
-    for (const std::string& message : macro_clash_notes(target.original, kernel, target.constants, {source}))
-      target.notes.push_back(message);
-    for (std::string& message : kernel_source::unfilled_variables(source->text, source->file.string()))
-      target.notes.push_back(std::move(message));
-  };
-  std::vector<const Verification*> verifications{&target.original.verification};
+  for (std::string& message : source_notes(target.original, target.constants, target.device.backend))
+    target.notes.push_back(std::move(message));
   for (const Kernel& kernel : target.original.kernels) {
-    note(kernel);
     const Launch& launch = kernel.launch;
     if (!(launch.grid.empty() && launch.global.empty() && launch.block.empty()) &&
         std::ranges::none_of(std::array{Language::cuda, Language::hip, Language::opencl},
@@ -145,10 +131,7 @@ void note_source_mistakes(Target& target) {
       target.notes.push_back(
           "the launch of the problem is ignored: a function of the host is called once and contains its own loops; "
           "remove \"grid\", \"global\" and \"block\", and use their parameters in the function");
-    if (kernel.verification) verifications.push_back(kernel.verification.get());
   }
-  for (const Verification* v : verifications)
-    if (v->reference && has_source_for(*v->reference, target.device.backend)) note(*v->reference);
 }
 
 void warn_if_outputs_unverified(Target& target, const SetupOptions& options) {
@@ -248,7 +231,7 @@ void open_live(Target& target, const SetupOptions& options) {
   ControlledDevice& controlled = open_evaluator(target, options, live);
   target.constants = target.problem.constants_for(target.device.name, target.device.properties);
   note_source_mistakes(target);
-  note_unused_parameters(target);
+  for (std::string& note : unused_parameter_notes(target.original)) target.notes.push_back(std::move(note));
   for (std::string& note : race_notes(target.original)) target.notes.push_back(std::move(note));
   warn_if_outputs_unverified(target, options);
   std::vector<std::unique_ptr<Control>> controls = find_controls(target, options, named);
