@@ -176,6 +176,43 @@ TEST(ScreeningInTime, MeasuresEnergiesWhateverWaits) {
   }
 }
 
+// In ten seconds as well: single energies are lower by chance, that of the best of an earlier search is not.
+TEST(ScreeningInTime, ComparesTheBestWithThatOfAnEarlierSearch) {
+  const SearchSpace space = SearchSpace::build(parameters(), {});
+  const ConfigurationIndex incumbent = *space.index_of({Value(13), Value(7)});
+  for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+    std::map<Configuration, int> measured;
+    test::ScheduledEvaluator evaluator(15);
+    evaluator.energy_seconds = 0.45;
+    evaluator.measure = [&](const Configuration& c) {
+      Measurement m = timed(time_of(c), 1e-3 * time_of(c));
+      const bool known = space.index_of(c) == incumbent, lucky = measured[c]++ < 2;  // its time, its energy
+      const double energy = 0.3 * std::pow(time_of(c) / 1e-3, 0.3) * (known ? 1 : lucky ? 0.97 : 1.05);
+      m.quantities["energy"] = {energy, 1e-2 * energy, 9, "fake", "", Provenance::measured};
+      return m;
+    };
+    PriorResults prior{"by time", {}};
+    for (ConfigurationIndex i = 0; i < space.size(); ++i) {
+      Outcome outcome;
+      outcome.ok = true;
+      outcome.values = {i == incumbent ? 1e-4 : time_of(space.configuration(i))};
+      prior.outcomes.emplace_back(i, outcome);
+    }
+    SessionOptions options;
+    options.priors = {prior};
+    options.seed = seed;
+    options.budget.seconds = 10;
+    options.spent_seconds = 2;
+    ObjectiveSpec spec;
+    spec.text = "energy";
+    Objective objective = Objective::parse(spec, {});
+    const SessionResult result = run_session(space, objective, evaluator, nullptr, 0, options);
+    EXPECT_GE(result.confirmation_repeats, 2) << seed;
+    EXPECT_EQ(result.best.at(0).index, incumbent) << seed;
+    EXPECT_LE(options.spent_seconds + evaluator.now(), 10) << seed;
+  }
+}
+
 // Whatever the budget is.
 TEST_F(Screening, OneEnergyIsMeasuredInAnyCase) {
   options.budget.seconds = 1e-9;

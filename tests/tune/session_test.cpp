@@ -371,7 +371,7 @@ TEST_F(SessionTest, ABudgetOfTimeIncludesTheConfirmation) {
   };
   evaluator.before_result = [](std::size_t) { ::usleep(20'000); };
   options.budget.seconds = 2;
-  const double share = StrategySource::kKept;
+  const double share = StrategySource::Kept().share;
   const SessionResult result = run();
   EXPECT_GE(result.confirmation_repeats, 2);
   const auto searched = static_cast<double>(result.evaluated) / static_cast<double>(evaluator.results);

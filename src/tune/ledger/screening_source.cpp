@@ -25,6 +25,12 @@ std::vector<ConfigurationIndex> ScreeningSource::promising(std::size_t room) con
   return best;
 }
 
+StrategySource::Kept ScreeningSource::keeps() const {
+  if (energies_ <= kFewEnergies) return {.fewest = 0, .share = 0};
+  if (energies_ == kFewEnergies + 1) return {.fewest = kFewestRepeats, .share = 0};
+  return {.fewest = kFewestRepeats};
+}
+
 std::string ScreeningSource::no_time() const {
   return search_.budget_spent(keeps(), energy_seconds_ * static_cast<double>(1 + energies_under_way_));
 }

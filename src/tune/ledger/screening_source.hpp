@@ -34,14 +34,17 @@ class ScreeningSource : public Source {
   static constexpr int kTooSlow = 8;
   /// One runs and one waits, so that the next one is chosen by all that is known then.
   static constexpr std::size_t kEnergiesAhead = 2;
-  /// The energies of so many are worth more than the repeats of fewer.
-  static constexpr std::size_t kFewEnergies = 4;
+  /// So many energies, the default's among them, are worth more than repeats of fewer; those of one more are worth more
+  /// than further repeats.
+  static constexpr std::size_t kFewEnergies = 3;
+  /// Of two configurations, twice.
+  static constexpr double kFewestRepeats = 4;
 
   /// Those whose energy is to be measured next: incumbents, then the best by the model, `room` at most.
   std::vector<ConfigurationIndex> promising(std::size_t room) const;
   /// Why there is no time for the energy of one more; empty if there is.
   std::string no_time() const;
-  bool keeps() const { return energies_ > kFewEnergies; }
+  StrategySource::Kept keeps() const;
 
   StrategySource& search_;
   Leaderboard& standing_;

@@ -75,14 +75,14 @@ const RepeatCost& StrategySource::kept() const {
   return kept_;
 }
 
-double StrategySource::most_kept(double budget, double each) {
-  const double fewest = kFewestRepeats * each;
-  return fewest > kMostKept * budget ? 0 : std::max(kKept * budget, fewest);
+double StrategySource::most_kept(double budget, double each, const Kept& keep) {
+  const double fewest = keep.fewest * each;
+  return fewest > kMostKept * budget ? 0 : std::max(keep.share * budget, fewest);
 }
 
 std::uint64_t StrategySource::evaluations() const {
   const std::uint64_t budget = options_.budget.evaluations;
-  const auto most = static_cast<std::uint64_t>(most_kept(static_cast<double>(budget), 1));
+  const auto most = static_cast<std::uint64_t>(most_kept(static_cast<double>(budget), 1, {}));
   if (standing_.evaluations() + under_way_ < budget - most) return budget - most;  // what is kept is not asked yet
   return budget - std::min<std::uint64_t>(most, kept().repeats);
 }
@@ -156,25 +156,26 @@ double StrategySource::share_spent() const {
   return share;
 }
 
-std::string StrategySource::budget_spent(bool keep, double ahead) const {
+std::string StrategySource::budget_spent(const Kept& keep, double ahead) const {
   const Budget& budget = options_.budget;
-  const auto spent = [&](double so_far, double whole, double RepeatCost::*each) {
-    if (!(whole > 0) || so_far < (1 - kMostKept) * whole) return false;
-    const double one = kept().*each, most = keep ? most_kept(whole, one) : 0;
+  const auto spent = [&](double so_far, double further, double whole, double RepeatCost::*each) {
+    const double then = so_far + further;
+    if (!(whole > 0) || then < (1 - kMostKept) * whole) return false;
+    const double one = kept().*each, most = most_kept(whole, one, keep);
     // nothing is kept where it would be too little
-    const bool fits = kFewestRepeats * one <= std::min(most, whole - so_far);
-    return so_far + (fits ? std::min(most, static_cast<double>(kept().repeats) * one) : 0) >= whole;
+    const bool fits = keep.fewest * one <= std::min(most, whole - so_far);
+    return then + (fits ? std::min(most, static_cast<double>(kept().repeats) * one) : 0) >= whole;
   };
   // preparing may take longer than a short budget: the first configuration is evaluated all the same
   const bool answered = !standing_.order().empty();
-  if (answered && spent(seconds() + ahead, budget.seconds, &RepeatCost::seconds))
+  if (answered && spent(seconds(), ahead, budget.seconds, &RepeatCost::seconds))
     return fmt::format("the time budget of {:g} s is spent", budget.seconds);
-  if (spent(joules_, budget.joules, &RepeatCost::joules))
+  if (spent(joules_, 0, budget.joules, &RepeatCost::joules))
     return fmt::format("the energy budget of {:g} J is spent", budget.joules);
   return {};
 }
 
-std::string StrategySource::must_stop(bool keep) {
+std::string StrategySource::must_stop(const Kept& keep) {
   if (standing_.ledger().take_confirm_request()) return "the web page asked to confirm the best so far";
   if (std::string why = budget_spent(keep); !why.empty()) return why;
   if (options_.early_stop && measures() && timeouts_ >= kMostTimeouts && standing_.usable() == 0)

@@ -45,10 +45,17 @@ class StrategySource : public Source {
   std::vector<ConfigurationRequest> next(std::size_t room) override;
   void take(const ConfigurationRequest& wanted, const Measurement& measurement, bool fresh) override;
   std::string stop() override;
-  /// Of that, what leaves no choice: a request, a budget that is spent, or nothing but timeouts. `keep`: less what is
-  /// kept for confirmation; `ahead`: in so many seconds.
-  std::string must_stop(bool keep = true);
-  std::string budget_spent(bool keep, double ahead = 0) const;
+  /// What is kept of a budget for measuring the best again: what keep_for_confirmation() expects, at most `share` of
+  /// the budget, or up to kMostKept where that is less than `fewest` repeats, which compare nothing.
+  struct Kept {
+    double fewest = 6;  ///< the two best and the default, twice
+    double share = 0.25;
+  };
+  /// Of that, what leaves no choice: a request, a budget that is spent, or nothing but timeouts. `ahead`: in so many
+  /// seconds.
+  std::string must_stop() { return must_stop({}); }
+  std::string must_stop(const Kept& keep);
+  std::string budget_spent(const Kept& keep, double ahead = 0) const;
   /// Of the budget that is closest to its end; 0 where there is none.
   double share_spent() const;
   RaceBound bound_of(ConfigurationIndex whole) const;
@@ -57,9 +64,6 @@ class StrategySource : public Source {
   /// are part of the search: the default configuration, failures to retry.
   void learn(const ConfigurationRequest& wanted, const Measurement& measurement, bool fresh);
   bool evaluations_left() const;
-  /// What is kept of a budget for measuring the best again: what `expected` says, at most this share; kMostKept where
-  /// this share is too little to compare anything.
-  static constexpr double kKept = 0.25, kMostKept = 1.0 / 3;
   void keep_for_confirmation(std::function<RepeatCost()> expected) { expected_ = std::move(expected); }
   /// Begins the search itself.
   void begin();
@@ -76,8 +80,7 @@ class StrategySource : public Source {
   /// Configurations that an evaluator holds in addition to those that it compiles.
   static constexpr std::size_t kAhead = 3;
   static constexpr std::size_t kPaced = 16;
-  /// Fewer repeats compare nothing: the two best and the default, twice.
-  static constexpr double kFewestRepeats = 6;
+  static constexpr double kMostKept = 1.0 / 3;
   /// Configurations that end at their time limit, without one that works, after which more are not tried.
   static constexpr std::size_t kMostTimeouts = 3;
   /// Usable configurations without a better one, at least, before a search ends by itself.
@@ -88,7 +91,7 @@ class StrategySource : public Source {
   bool half_spent() const;
   const RepeatCost& kept() const;
   /// Of a budget, the most that is kept for repeats that cost `each`; 0: they would compare nothing.
-  static double most_kept(double budget, double each);
+  static double most_kept(double budget, double each, const Kept& keep);
   /// Of the budget, those that are the search's; 0: no bound.
   std::uint64_t evaluations() const;
   bool improvement_unlikely() const;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <numeric>
 #include <span>
 #include <utility>
@@ -29,6 +30,9 @@ constexpr double kShortConfirmation = 0.5;
 constexpr int kConfirmationBatches = 3;
 // The repeats on a GPU that is lost meanwhile are repeated on another one, at most this many times.
 constexpr int kLostGpus = 3;
+// The best of earlier searches is confirmed where it was worse than the leader by less than this share, which may be
+// noise.
+constexpr double kMaybeNoise = 0.05;
 constexpr std::size_t kFewestCandidates = 2;
 
 }  // namespace
@@ -120,12 +124,20 @@ std::vector<ConfigurationIndex> Confirmation::outdated(const std::vector<Configu
   return list;
 }
 
-/// The first of the ranking, and those whose intervals reach the best one's.
+/// The first of the ranking, the best that was known before if noise may hide that it is as good, and those whose
+/// intervals reach that of the first.
 std::vector<ConfigurationIndex> Confirmation::first_candidates(const std::vector<ConfigurationIndex>& ranking) const {
-  std::vector<ConfigurationIndex> list;
-  for (const ConfigurationIndex index : ranking) {
+  std::vector<ConfigurationIndex> order, list;
+  std::ranges::copy_if(ranking, std::back_inserter(order),
+                       [&](ConfigurationIndex index) { return !unconfirmable_.contains(index); });
+  const auto known = std::ranges::find_if(order, [&](ConfigurationIndex index) {
+    const Outcome &outcome = standing_.outcome(index), &best = standing_.outcome(order.front());
+    if (!incumbents_.contains(index) || !outcome.ok || !best.ok) return false;
+    return outcome.values.front() - best.values.front() < kMaybeNoise * std::abs(best.values.front());
+  });
+  if (known != order.end() && known != order.begin()) std::rotate(order.begin() + 1, known, known + 1);
+  for (const ConfigurationIndex index : order) {
     if (list.size() == kNoisyCandidates) break;
-    if (unconfirmable_.contains(index)) continue;
     if (list.size() < kConfirmedCandidates || near_best(index, ranking.front())) list.push_back(index);
   }
   return list;
@@ -214,10 +226,13 @@ int Confirmation::fit(std::vector<ConfigurationIndex>& candidates, int wanted) {
   if (!room_) return wanted;
   const std::size_t room = room_(so_far(candidates));
   const bool begins = rounds_.empty();
-  // The default is the second of them unless it is confirmed already: without it the gain would be a search's value.
-  const std::size_t fewest = kFewestCandidates + (beside_ && candidates.size() > 1 && candidates[1] == *beside_);
-  if (begins && room < kFewestRounds * candidates.size())
-    candidates.resize(std::min(candidates.size(), std::max(fewest, room / kFewestRounds)));
+  if (begins && room < kFewestRounds * candidates.size()) {
+    // The default is the second of them unless it is confirmed already. Without it the gain is a search's value, which
+    // is better than to compare nothing.
+    const bool beside = beside_ && candidates.size() > kFewestCandidates && candidates[1] == *beside_;
+    if (beside && room < kFewestRounds * (kFewestCandidates + 1)) candidates.erase(candidates.begin() + 1);
+    candidates.resize(std::min(candidates.size(), std::max(kFewestCandidates, room / kFewestRounds)));
+  }
   const int rounds = static_cast<int>(std::min<std::size_t>(wanted, room / candidates.size()));
   cut_short_ = cut_short_ || rounds < wanted;
   return rounds < (begins ? kFewestRounds : 1) ? 0 : rounds;

@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "ergotune/random.hpp"
@@ -73,6 +74,8 @@ class Confirmation {
   /// whom it is open. `fresh`: something was measured since; else what was confirmed before is not measured again.
   /// `room`: as far as it reaches, fewer candidates and repeats where that is too little for all.
   void run(bool fresh, Room room = {});
+  /// The best of earlier searches: the first of them is confirmed beside the leader.
+  void compare_with(std::set<ConfigurationIndex> incumbents) { incumbents_ = std::move(incumbents); }
   /// What the first candidates will take, by what is known so far; no repeats where nothing will be confirmed.
   RepeatCost expected() const;
   /// Whether it ended, or did not begin, for want of room.
@@ -130,6 +133,7 @@ class Confirmation {
   std::size_t done_ = 0, expected_further_ = 0;
   double seconds_ = 0;
   Room room_;
+  std::set<ConfigurationIndex> incumbents_;
   bool cut_short_ = false;
 };
 

@@ -204,6 +204,7 @@ std::string Search::search() {
     if (const auto best = search::best_of(prior, space_.size());
         best && incumbents.size() < ScreeningSource::kIncumbents)
       incumbents.insert(*best);
+  if (screens_) confirmation_.compare_with(incumbents);
   ScreeningSource screening(source_, standing_, ledger_, reference, std::move(incumbents));
   BaselineRunSource fair(screens_ ? static_cast<Source&>(screening) : source_, ledger_, reference,
                          options_.reference_every);
