@@ -10,6 +10,7 @@ import argparse
 import csv
 import io
 import json
+import math
 import statistics
 import subprocess
 import tempfile
@@ -35,13 +36,18 @@ def timeline(ergotune, store):
             for row in rows]
 
 
+def relative_error(values):
+    """Standard error of their mean, as a share of it."""
+    return statistics.stdev(values) / len(values) ** 0.5 / statistics.fmean(values) if len(values) > 1 else 0.0
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--ergotune", default="ergotune")
     parser.add_argument("--output", default="energy-search.json")
     parser.add_argument("--device", default="cuda:0")
     parser.add_argument("--jobs", help="compile workers of each search")
-    parser.add_argument("--repeats", type=int, default=2)
+    parser.add_argument("--repeats", type=int, default=4, help="of each winner in the end; short kernels differ by some percent between processes")
     parser.add_argument("problems", nargs="*", default=["convolution/convolution", "correlator/correlator", "softmax/softmax", "tensor_gemm/hopper_gemm", "layer_norm/layer_norm", "sgemm/sgemm"])
     parser.add_argument("--time-budget", default="6s", help="of the search by time")
     parser.add_argument("--budget", default="10s", help="of the search by energy")
@@ -82,17 +88,19 @@ def main():
                                          "--config", configuration)["quantities"]["energy"]["value"])
             means = {which: statistics.fmean(energies[json.dumps(configuration)] or [1]) for which, configuration in winners.items()}
             ratios = {other: means["winner"] / means[other] for other in ("fastest", "longer")}
+            errors = {other: math.hypot(*(relative_error(energies[json.dumps(winners[which])]) for which in ("winner", other)))
+                      if winners[other] != winners["winner"] else 0.0 for other in ratios}
             events = timeline(options.ergotune, by_energy)
             for event in events:
                 event["ended_at"] -= since
             rows.append({"problem": name, "evaluated": searched["evaluated"], "screened": searched.get("screened", 0), "wall_s": wall,
                          "time_evaluated": by_time["evaluated"], "time_wall_s": time_wall, "longer_evaluated": longer["evaluated"], "longer_wall_s": longer_wall,
                          "confirmation_repeats": searched["best"]["confirmation_repeats"], "stopped_because": searched["stopped_because"],
-                         "winner_over": ratios, "energy_j": list(energies.values()), **winners, "timeline": events})
+                         "winner_over": ratios, "standard_error": errors, "energy_j": list(energies.values()), **winners, "timeline": events})
             print(f"{name}: {wall:.1f} s, {searched['evaluated']} configurations, {searched.get('screened', 0)} by time alone (the search by time: "
-                  f"{by_time['evaluated']}); winner needs {100 * (ratios['fastest'] - 1):+.2f} % of the fastest's energy"
+                  f"{by_time['evaluated']}); winner needs {100 * (ratios['fastest'] - 1):+.2f} +- {100 * errors['fastest']:.2f} % of the fastest's energy"
                   f"{' (the same)' if winners['winner'] == winners['fastest'] else ''}, "
-                  f"{100 * (ratios['longer'] - 1):+.2f} % of the longer search's ({longer['evaluated']} configurations)"
+                  f"{100 * (ratios['longer'] - 1):+.2f} +- {100 * errors['longer']:.2f} % of the longer search's ({longer['evaluated']} configurations)"
                   f"{' (the same)' if winners['winner'] == winners['longer'] else ''}", flush=True)
         Path(options.output).write_text(json.dumps(rows, indent=1) + "\n")
 
