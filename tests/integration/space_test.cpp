@@ -155,6 +155,25 @@ TEST(SpaceCommand, HasFibonacciNumbersAndFactorisations) {
   EXPECT_EQ(space["valid"], 15 * 32);
 }
 
+TEST(SpaceCommand, ListsFailuresToCompileThatDifferInNumbersOnce) {
+  test::TemporaryFolder folder;
+  folder.write("p.toml", R"toml(
+[parameters]
+B = [1, 2, 4]
+[kernel]
+function = "f{{B}}"
+arguments = [{ name = "x", type = "float32", count = 8, access = "write" }]
+[kernel.source.c]
+text = "#define TWICE(a, b) a##b\n#define NAME(a, b) TWICE(a, b)\nvoid NAME(f, B)(float* x) { NAME(missing, B) = x; }"
+)toml");
+  const auto compiled = test::ergotune(folder, {"space", "p.toml", "--device", "host", "--compile", "all"});
+  EXPECT_EQ(compiled.exit_code, 1);
+  const std::size_t first = compiled.out.find("missing");
+  ASSERT_NE(first, std::string::npos) << compiled.out << compiled.err;
+  for (const char* other : {"missing2", "missing4"})
+    EXPECT_EQ(compiled.out.find(other), std::string::npos) << compiled.out;
+}
+
 // The exhaustive space of Anzt et al., Section 2.3, counted without being visited. The count was confirmed by
 // a loop nest over the first five parameters and the numbers of divisors of what the other four divide.
 TEST(SpaceCommand, CountsTheExhaustiveBeastSpace) {

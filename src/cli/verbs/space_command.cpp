@@ -6,7 +6,6 @@
 #include <charconv>
 #include <cmath>
 #include <cstdio>
-#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -22,6 +21,7 @@
 #include "ergotune/problem_file.hpp"
 #include "report/result_document.hpp"
 #include "report/size_sweep.hpp"
+#include "store/result_set.hpp"
 
 namespace ergotune::cli {
 namespace {
@@ -129,20 +129,22 @@ void print_summary(const SearchSpace& space) {
 void print_compiled(const SearchSpace& space, const CompileCheck& check) {
   std::size_t good = 0;
   std::vector<ConfigurationIndex> too_large;
-  std::map<std::string, std::vector<ConfigurationIndex>> failures;
-  for (const CompiledConfiguration& one : check.configurations) {
+  FailureGroups failures;
+  for (std::size_t i = 0; i < check.configurations.size(); ++i) {
+    const CompiledConfiguration& one = check.configurations[i];
     good += one.message.empty();
     if (!one.fits) too_large.push_back(one.index);
-    if (!one.message.empty()) failures[one.message].push_back(one.index);
+    if (!one.message.empty()) failures.add(i, Status::compile_error, one.message);
   }
   fmt::print("\n{} of {} configurations compile for {} ({}); nothing was run\n", good, check.configurations.size(),
              check.device.name, check.device.id);
   if (!too_large.empty())
     fmt::print("{} need more threads or dynamic shared memory for a block than the device has, such as {}\n",
                too_large.size(), describe(space.parameters(), space.configuration(too_large.front())));
-  for (const auto& [message, configurations] : failures)
-    fmt::print("\n{}{}:\n{}\n", describe(space.parameters(), space.configuration(configurations.front())),
-               configurations.size() > 1 ? " and " + counted(configurations.size() - 1, "other") : "", message);
+  for (const FailureGroup& failure : failures.list())
+    fmt::print("\n{}{}:\n{}\n",
+               describe(space.parameters(), space.configuration(check.configurations[failure.first].index)),
+               failure.count > 1 ? " and " + counted(failure.count - 1, "other") : "", failure.message);
 }
 
 /// How many configurations "10" and "all" are.

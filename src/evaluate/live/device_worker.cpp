@@ -120,15 +120,12 @@ std::optional<DeviceWorker::Finished> DeviceWorker::take(const WorkerLoss& lost)
   cancelled_ = false;
   if (!job_) return std::nullopt;
   const bool crashed = lost.why == WorkerLoss::Why::ended && lost.ending.signal != 0 && !lost.killed();
-  const std::string kernel = "the kernel's process";
+  const char* hint = crashed ? "\nA buffer may be shorter (its count) than what the kernel reads or writes" : "";
   Measurement failed =
       lost.why == WorkerLoss::Why::late
           ? failed_measurement(Status::timeout,
                                fmt::format("stopped after {:g} s on the device (--time-limit)", time_limit_))
-          : failed_measurement(Status::runtime_error, crashed ? lost.as_text(kernel) +
-                                                                    "\nA buffer may be shorter (its count) than what "
-                                                                    "the kernel reads or writes"
-                                                              : lost.as_text(kernel));
+          : failed_measurement(Status::runtime_error, lost.as_text("the kernel's process") + hint);
   failed.measure_seconds = handle_.since_request();  // a hang costs its time limit
   busy_ += failed.measure_seconds;
   // The kernel itself may have caused the kill, or another process needed the memory.

@@ -28,26 +28,27 @@ std::string unpacked(const std::string& text, const std::string& name, std::size
 
 std::optional<long> value_in(const std::string& text, std::string_view expression, std::size_t end, int depth) {
   const std::string plain(trimmed(expression));
-  if (plain.empty() || depth > 6) return std::nullopt;
+  constexpr std::size_t kLongest = 300;
+  if (plain.empty() || plain.size() > kLongest || depth > 4) return std::nullopt;
   char* rest = nullptr;
   const long number = std::strtol(plain.c_str(), &rest, 0);
   while (rest != plain.c_str() && *rest != '\0' && std::string_view("uUlL").find(*rest) != std::string_view::npos)
     ++rest;
   if (*rest == '\0') return number;
   if (plain.front() == '(' && plain.back() == ')')
-    if (const auto inner = value_in(text, plain.substr(1, plain.size() - 2), end, depth + 1)) return inner;
+    if (const auto inner = value_in(text, plain.substr(1, plain.size() - 2), end, depth)) return inner;
   if (const std::size_t shift = plain.find("<<"); shift != std::string::npos) {
-    const auto left = value_in(text, plain.substr(0, shift), end, depth + 1);
-    const auto right = value_in(text, plain.substr(shift + 2), end, depth + 1);
+    const auto left = value_in(text, plain.substr(0, shift), end, depth);
+    const auto right = value_in(text, plain.substr(shift + 2), end, depth);
     return left && right && *right >= 0 && *right < 40 ? std::optional(*left << *right) : std::nullopt;
   }
   for (const char* operators : {"+-", "*/"}) {  // the last one of the lowest rank
     const std::string last = parts_of(plain, operators).back();
     if (last.size() + 1 >= plain.size()) continue;
     const std::size_t at = plain.find_last_of(operators, plain.size() - last.size() - 1);
-    const auto left = value_in(text, plain.substr(0, at), end, depth + 1), right = value_in(text, last, end, depth + 1);
+    const auto left = value_in(text, plain.substr(0, at), end, depth), right = value_in(text, last, end, depth);
     long result = 0;
-    if (!left || !right || (plain[at] == '/' && *right == 0)) return std::nullopt;
+    if (!left || !right || (plain[at] == '/' && *right < 1)) return std::nullopt;
     const bool overflows = plain[at] == '+'   ? __builtin_add_overflow(*left, *right, &result)
                            : plain[at] == '-' ? __builtin_sub_overflow(*left, *right, &result)
                            : plain[at] == '*' ? __builtin_mul_overflow(*left, *right, &result)
@@ -55,18 +56,17 @@ std::optional<long> value_in(const std::string& text, std::string_view expressio
     return overflows ? std::nullopt : std::optional(result);
   }
   if (!std::all_of(plain.begin(), plain.end(), in_identifier)) return std::nullopt;
-  std::optional<long> found;  // the last value before the launch
-  for (const std::size_t behind : ends_of(text, plain, end)) {
-    const std::size_t line = text.rfind('\n', behind) + 1;
-    if (const std::string own = unpacked(text, plain, behind); !own.empty()) {
-      if (const auto assigned = value_in(text, own, behind - plain.size(), depth + 1)) found = assigned;
-    } else if (trimmed(std::string_view(text).substr(line, behind - line)).starts_with("#define")) {
-      found = value_in(text, text.substr(behind, text.find('\n', behind) - behind), end, depth + 1);
-    } else if (const auto assigned = value_in(text, initialiser_at(text, behind), behind, depth + 1)) {
-      found = assigned;
-    }
+  const std::vector<std::size_t> places = ends_of(text, plain, end);
+  for (auto place = places.rbegin(); place != places.rend(); ++place) {  // the last value before the launch
+    const std::size_t behind = *place, begin = behind - plain.size(), line = text.rfind('\n', begin) + 1;
+    std::string value = unpacked(text, plain, behind);
+    if (value.empty() && trimmed(std::string_view(text).substr(line, begin - line)) == "#define")
+      return value_in(text, text.substr(behind, text.find('\n', behind) - behind), end, depth + 1);
+    if (value.empty()) value = initialiser_at(text, behind);
+    if (!ends_of(value, plain, value.size()).empty()) continue;  // i = i + 1
+    if (const auto found = value_in(text, value, begin, depth + 1)) return found;
   }
-  return found;
+  return std::nullopt;
 }
 
 /// Returns the dimensions of a block: of "256", "dim3(16, 16)", or a variable.

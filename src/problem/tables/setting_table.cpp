@@ -31,7 +31,8 @@ const std::array kTable{
             "What to improve: time, energy, \"max gflops\", \"pareto(time, energy)\"", "the problem's own, else time"},
     searching({"strategy", "-s,--strategy", &S::strategy, "", nothing, "How to search: auto, brute_force, random ..."}),
     searching({"budget", "-b,--budget", &S::budget, "", nothing,
-               "When to stop: evaluations (25), time (10min), energy (500J), several with commas; known results count, "
+               "When to stop: evaluations (25), time (10min), energy (500J), several with commas; known results for "
+               "the same objective count, "
                "and up to a third is kept for the confirmation",
                "when the strategy ends"}),
     searching({"seed", "--seed", &S::seed, "", nothing, "Seed of everything random"}),

@@ -329,7 +329,8 @@ void Ledger::begin_run(const RunInfo& info) {
   if (!options_.store) return;
   const std::lock_guard lock(mutex_);
   run_ = options_.store->begin_run(options_.session, info);
-  objective_ = info.objective;
+  objective_.reset();
+  if (info.plan.empty()) objective_ = info.objective;  // stages and plans after each other share what they know
   phase_ = info.phase;
   confirmed_ = 0;
 }

@@ -170,7 +170,7 @@ class Ledger : private RunJournal {
   void conclude(ConfigurationIndex winner, const Certainty& certainty);
   void end_run(const std::string& why);
 
-  /// Whether an earlier run measured it for another objective than that of begin_run().
+  /// Whether an earlier run measured it for another objective than that of begin_run(); of plans, no.
   bool is_of_other_objective(ConfigurationIndex index) const;
   /// Configurations measured by this ledger, without confirmation repeats.
   std::uint64_t evaluated() const { return evaluated_; }
