@@ -37,8 +37,8 @@ class ScreeningSource : public Source {
   /// So many energies, the default's among them, are worth more than repeats of fewer; those of one more are worth more
   /// than further repeats.
   static constexpr std::size_t kFewEnergies = 3;
-  /// Of two configurations, twice.
-  static constexpr double kFewestRepeats = 4;
+  /// Of two configurations, twice, each after some load to settle.
+  static constexpr double kFewestRepeats = 5;
 
   /// Those whose energy is to be measured next: incumbents, then the best by the model, `room` at most.
   std::vector<ConfigurationIndex> promising(std::size_t room) const;
