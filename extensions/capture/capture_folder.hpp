@@ -1,6 +1,6 @@
 // A launch with all its data, as a problem folder: problem.toml, the kernel's source or code object, one .npy file for
-// each buffer before the launch, and one for each that it wrote, as the reference. Used where programs belong to
-// somebody else's: it needs nothing but the standard library.
+// each buffer before the launch, and one for each that it wrote, as the reference. Used inside of captured programs: it
+// needs nothing but the standard library.
 #pragma once
 
 #include <array>

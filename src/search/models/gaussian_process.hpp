@@ -51,7 +51,7 @@ class GaussianProcess {
   /// Adds a feature, a number in [0, 1] for each configuration, with a prior for its length scale. Call it before the
   /// first observe().
   void add_feature(std::function<float(ConfigurationIndex)> value, double length);
-  /// Each observation foretold from all the others: the error (observed less foretold) and its standard deviation.
+  /// Each observation predicted from all the others: the error (observed less predicted) and its standard deviation.
   struct LeftOut {
     double error = 0, deviation = 0;
   };

@@ -43,7 +43,7 @@ Ledger::~Ledger() {
   try {
     drop_outstanding();
   } catch (...) {
-    // An unwritable store has been reported already, or nobody is left to receive the report.
+    // An unwritable store has been reported already, or no receiver of the report is left.
   }
   evaluator_.set_journal(nullptr);
 }
