@@ -255,9 +255,12 @@ std::vector<std::string> unfilled_variables(std::string_view source, const std::
         if (device_code[end] == ']') --depth;
         if (depth == 0 && device_code[end] != ']' && !is_blank(device_code[end])) break;
       }
-      // x = 1, x += 1, x++; &x and (x, 1) may be written by a function
+      // x = 1, x += 1, x++; &x and (x, 1) may be written by a function, and T& r = x by what follows
       const std::string_view rest = std::string_view(device_code).substr(end);
-      if (std::string_view("&(,").find(device_code[before]) != std::string_view::npos ||
+      const std::size_t statement = device_code.find_last_of(";{}", before) + 1;
+      const bool bound = device_code[before] == '=' &&
+                         device_code.substr(statement, before - statement).find_first_of("&*") != std::string::npos;
+      if (bound || std::string_view("&(,").find(device_code[before]) != std::string_view::npos ||
           (rest.starts_with('=') && !rest.starts_with("==")) ||
           (rest.size() > 1 && rest[1] == '=' && rest[0] != '=' &&
            std::string_view("+-*/|&^").find(rest[0]) != std::string_view::npos) ||
