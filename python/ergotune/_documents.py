@@ -38,7 +38,7 @@ def predict(store: Path = "ergotune.db", *, session: int = 0, configurations: Se
         store: a results database.
         session: of the store (default: the one worked on last).
         configurations: predict these; parameters left out take their defaults. Without: those with the least predicted value.
-        by: "time" or "energy": the quantity of the least values.
+        by: "time" or "energy": the quantity of the least values (default: the objective of the session).
         top: how many of them.
 
     Returns:

@@ -147,6 +147,7 @@ PredictedSession predicted_session(const std::filesystem::path& file, std::int64
   PredictedSession predicted{problem->name,
                              device,
                              to_string(session.provenance),
+                             session.objective.text,
                              problem->build_space(problem->constants_for(device, properties)),
                              {}};
   for (const StoredRow& row : store.results(session.id)) {
@@ -161,18 +162,26 @@ PredictedSession predicted_session(const std::filesystem::path& file, std::int64
   return predicted;
 }
 
+std::string quantity_of_choice(const PredictedSession& session, const Predictor& predictor, const std::string& asked) {
+  if (predictor.models().empty()) throw UserError("too few configurations of this session worked to model them (10)");
+  const bool modelled = predictor.models().contains(session.objective);
+  const std::string quantity = !asked.empty() ? asked
+                               : modelled     ? session.objective
+                                              : predictor.models().rbegin()->first;
+  if (!predictor.models().contains(quantity))
+    throw UserError(fmt::format("too few values of \"{}\" are stored to model it", quantity));
+  return quantity;
+}
+
 std::vector<Prediction> chosen_predictions(const PredictedSession& session, const Predictor& predictor,
                                            const PredictionRequest& request) {
-  if (predictor.models().empty()) throw UserError("too few configurations of this session worked to model them (10)");
+  const std::string quantity = quantity_of_choice(session, predictor, request.quantity);
   std::vector<ConfigurationIndex> named;
   for (const std::string& text : request.configurations) {
     const auto index = session.space.index_of(configuration_of_json(text, session.space.parameters()));
     if (!index) throw UserError(fmt::format("{}: it is not in the search space of {}", text, session.problem));
     named.push_back(*index);
   }
-  const std::string quantity = request.quantity.empty() ? predictor.models().rbegin()->first : request.quantity;
-  if (!predictor.models().contains(quantity))
-    throw UserError(fmt::format("too few values of \"{}\" are stored to model it", quantity));
   return named.empty() ? predictor.best(quantity, request.top) : predictor.at(named);
 }
 

@@ -58,7 +58,7 @@ class Predictor {
 
 /// A stored session, and the space that it searched.
 struct PredictedSession {
-  std::string problem, device, provenance;
+  std::string problem, device, provenance, objective;
   SearchSpace space;
   Predictor::Known known;
 };
@@ -66,14 +66,15 @@ struct PredictedSession {
 PredictedSession predicted_session(const std::filesystem::path& store, std::int64_t session);
 
 /// What is predicted: the named configurations (JSON objects; parameters left out take their defaults), else those with
-/// the least predicted `quantity` ("time", "energy"; empty: the last of the modelled ones).
+/// the least predicted `quantity` ("time", "energy"; empty: the session's objective, else the time).
 struct PredictionRequest {
   std::vector<std::string> configurations;
   std::string quantity;
   std::size_t top = 5;
 };
-/// Throws UserError if too few configurations worked to model the quantity, and for a configuration outside of the
-/// space.
+/// The quantity by which configurations are chosen. Throws UserError if too few configurations worked to model it.
+std::string quantity_of_choice(const PredictedSession& session, const Predictor& predictor, const std::string& asked);
+/// Throws UserError as quantity_of_choice(), and for a configuration outside of the space.
 std::vector<Prediction> chosen_predictions(const PredictedSession& session, const Predictor& predictor,
                                            const PredictionRequest& request);
 /// The document of `ergotune predict --json`.

@@ -613,6 +613,24 @@ template <int TILE> __global__ void pass(float* d, int n, int pivot) {
   }
 }
 
+TEST_F(Draft, FollowsAVariableWithACastToTheSizesOfABuffer) {
+  std::ofstream(folder_ / "s.cu") << R"(
+__global__ void scale(float* f, int nx, int ny) {
+  const int x = blockIdx.x * blockDim.x + threadIdx.x;
+  for (int q = 0; q < 9; ++q) if (x < nx) f[place(q, x, ny)] *= 2.0f;
+})";
+  std::ofstream(folder_ / "m.cu") << R"(
+int main() {
+  const int nx = 2048, ny = 1024;
+  const size_t cells = (size_t)nx * ny;
+  float* f;
+  cudaMalloc(&f, 9 * cells * sizeof(float));
+  scale<<<nx / 32, 32>>>(f, nx, ny);
+})";
+  const ProblemDraft draft = draft_problem(folder_ / "s.cu", "", folder_, folder_ / "m.cu");
+  EXPECT_THAT(draft.text, testing::HasSubstr("9 * (NX * NY)"));
+}
+
 TEST_F(Draft, NamesItsSourceFromTheFolderOfTheProblem) {
   std::filesystem::create_directory(folder_ / "other");
   std::ofstream(folder_ / "k.c") << "void f(float* x, int n) { for (int i = 0; i < n; ++i) x[i] = 1; }\n";

@@ -22,7 +22,8 @@ struct PredictArguments {
 
 std::string unit_of(const std::string& quantity) { return quantity == "energy" ? "J" : "s"; }
 
-void print(const PredictedSession& session, const Predictor& predictor, const std::vector<Prediction>& list) {
+void print(const PredictedSession& session, const Predictor& predictor, const std::vector<Prediction>& list,
+           const std::string& order) {
   fmt::print("{} on {}\n", session.problem, session.device);
   for (const auto& [name, model] : predictor.models())
     fmt::print(
@@ -30,7 +31,8 @@ void print(const PredictedSession& session, const Predictor& predictor, const st
         "within the interval\n",
         name, counted(model.left_out.size(), session.provenance + " configuration"), 100 * model.median_error,
         100 * model.coverage);
-  fmt::print("\n{}\n", list.empty() ? "Every configuration was measured." : "Modelled, with 95 % intervals:");
+  fmt::print("\n{}\n",
+             list.empty() ? "Every configuration was measured." : "Modelled, with 95 % intervals" + order + ":");
   for (const Prediction& one : list) {
     fmt::print(" ");
     for (const auto& [name, value] : one.values) {
@@ -49,7 +51,8 @@ void predict(const PredictArguments& arguments) {
   const std::vector<Prediction> list =
       chosen_predictions(session, predictor, {arguments.configurations, arguments.quantity, arguments.top});
   if (arguments.json) return print_json(prediction_document(session, predictor, list));
-  print(session, predictor, list);
+  const std::string quantity = quantity_of_choice(session, predictor, arguments.quantity);
+  print(session, predictor, list, arguments.configurations.empty() ? ", those of the least " + quantity : "");
 }
 
 }  // namespace
@@ -62,7 +65,8 @@ void add_predict_command(Verb app) {
   verb.add_option("--config", arguments->configurations,
                   "Predict this one: a JSON object; parameters left out take their defaults; repeatable")
       .take_all();
-  verb.add_option("--by", arguments->quantity, "Without --config: print those of the least time, or energy (time)")
+  verb.add_option("--by", arguments->quantity,
+                  "Without --config: print those of the least time or energy (as the session's objective)")
       .one_of({"time", "energy"});
   verb.add_option("--top", arguments->top, "How many of them to print (5)").positive();
   add_json_option(verb, arguments->json);

@@ -53,13 +53,13 @@ Geometry derive_geometry(const DraftSource& source, ProblemNames& names, Guesses
 // --- Expressions of the launch in the source or its host program (launch_terms.cpp)
 
 /// Returns an expression of the launch in terms of the problem: arguments of the launch become their constants, the
-/// launch's block becomes `blocks`, numbers that are template arguments their parameters, others their values;
-/// nullopt if it has something else. `mark`: which numbers were taken for a parameter, and which are the values of
-/// names that the problem lacks.
+/// launch's block becomes `blocks`, numbers that are template arguments their parameters, variables what they are set
+/// to, others their values; nullopt if it has something else. `mark`: which numbers were taken for a parameter, and
+/// which are the values of names that the problem lacks.
 std::optional<std::string> in_terms_of_problem(const DraftSource& source, const ProblemNames& names,
                                                const std::string& expression,
-                                               const std::vector<std::string>& blocks = {},
-                                               std::string* mark = nullptr);
+                                               const std::vector<std::string>& blocks = {}, std::string* mark = nullptr,
+                                               int depth = 0);
 
 /// Returns one dimension of the launch's grid, in terms of `blocks` where it divides by the launch's block; nullopt
 /// unless it covers the same with any of their values. `of_block`: an element belongs to a block, not to a thread.

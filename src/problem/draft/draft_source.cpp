@@ -220,6 +220,14 @@ DraftSource read_draft_source(const std::string& text, const std::filesystem::pa
           kernel_source::identifiers_of_kernel(headers + compiled, kernel.name)};
 }
 
+std::string DraftSource::set_to(const std::string& variable) const {
+  const std::vector<std::size_t> places = ends_of(all, variable, launch.at);
+  for (auto behind = places.rbegin(); behind != places.rend(); ++behind)  // the last before the launch
+    if (std::string value = initialiser_at(all, *behind); !value.empty())
+      return ends_of(value, variable, value.size()).empty() ? value : std::string();
+  return {};
+}
+
 std::string DraftSource::built_with(const std::string& macro) const {
   const auto found = std::ranges::find(built, macro, &kernel_source::Macro::name);
   return found == built.end() ? std::string() : found->value;

@@ -56,6 +56,8 @@ struct DraftSource {
   KernelUse use;
   kernel_source::Identifiers used;  ///< identifiers of the kernel and what it calls
 
+  /// Returns the expression that a variable is set to before the launch; empty if there is none.
+  std::string set_to(const std::string& variable) const;
   /// Returns what the host program gives a macro in its options; empty if it does not.
   std::string built_with(const std::string& macro) const;
   bool returns_void() const;

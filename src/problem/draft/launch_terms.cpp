@@ -92,9 +92,9 @@ bool launches_whole_blocks(const SourceLaunch& launch, std::size_t dimension) {
 
 std::optional<std::string> in_terms_of_problem(const DraftSource& source, const ProblemNames& names,
                                                const std::string& expression, const std::vector<std::string>& blocks,
-                                               std::string* mark) {
-  static const std::regex kCast("\\((?:unsigned|int|long|size_t|uint|u?int[0-9]+_t| )+\\)");
-  const std::string text = std::regex_replace(with_sizes_of_types(names.types, expression), kCast, "");
+                                               std::string* mark, int depth) {
+  constexpr int kDeepest = 3;
+  const std::string text = without_casts(with_sizes_of_types(names.types, expression));
   const SourceLaunch& launch = source.launch;
   std::string result;
   for (std::size_t at = 0; at < text.size();) {
@@ -125,6 +125,11 @@ std::optional<std::string> in_terms_of_problem(const DraftSource& source, const 
     if (found.empty())
       if (const auto constants = constants_of(source, names, word); constants.size() == 1) found = *constants.begin();
     if (found.empty() && (names.tunable.contains(word) || names.source_of(word))) found = names.in_expressions(word);
+    if (const std::string set = source.set_to(word);
+        found.empty() && depth < kDeepest && !kernel_source::identifiers_in(without_casts(set)).empty()) {
+      const auto whole = in_terms_of_problem(source, names, set, blocks, nullptr, depth + 1);
+      if (whole && !kernel_source::identifiers_in(*whole).empty()) found = fmt::format("({})", *whole);
+    }
     if (found.empty())
       if (const auto value = source.value(word)) {
         found = std::to_string(*value);

@@ -27,9 +27,10 @@ std::string unpacked(const std::string& text, const std::string& name, std::size
 }
 
 std::optional<long> value_in(const std::string& text, std::string_view expression, std::size_t end, int depth) {
-  const std::string plain(trimmed(expression));
   constexpr std::size_t kLongest = 300;
-  if (plain.empty() || plain.size() > kLongest || depth > 4) return std::nullopt;
+  if (expression.size() > kLongest || depth > 4) return std::nullopt;
+  const std::string plain(trimmed(without_casts(std::string(expression))));
+  if (plain.empty()) return std::nullopt;
   char* rest = nullptr;
   const long number = std::strtol(plain.c_str(), &rest, 0);
   while (rest != plain.c_str() && *rest != '\0' && std::string_view("uUlL").find(*rest) != std::string_view::npos)

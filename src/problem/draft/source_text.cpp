@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cstdlib>
+#include <regex>
 
 #include "base/kernel_source/outline.hpp"
 #include "base/text.hpp"
@@ -36,6 +37,11 @@ std::string initialiser_at(const std::string& text, std::size_t at) {
     if (open < 0) break;  // of an enumeration
   }
   return std::string(trimmed(std::string_view(text).substr(begin + 1, end - begin - 1)));
+}
+
+std::string without_casts(const std::string& expression) {
+  static const std::regex kCast("\\((?:unsigned|int|long|size_t|uint|u?int[0-9]+_t| )+\\)");
+  return std::regex_replace(expression, kCast, "");
 }
 
 std::vector<std::string> list_at(const std::string& text, std::size_t open, char close) {
