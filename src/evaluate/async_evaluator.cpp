@@ -152,12 +152,14 @@ bool AsyncEvaluator::do_tasks() {
 
 void AsyncEvaluator::sleep() {
   polled_.assign(1, {wake_, POLLIN, 0});
+  const double busy = awake_ > 0 ? host_seconds() - awake_ : 0;
   const double until = failed_ ? host_seconds() + 1e6 : watch(polled_);
   ::poll(polled_.data(), polled_.size(),
          static_cast<int>(std::clamp(std::ceil((until - host_seconds()) * 1000), 0.0, 1e9)));
+  awake_ = host_seconds();
   std::uint64_t count = 0;
   if (polled_.front().revents != 0) (void)!::read(wake_, &count, sizeof count);
-  if (!failed_) react(polled_, std::max(0.0, host_seconds() - until));
+  if (!failed_) react(polled_, busy + std::max(0.0, awake_ - until));
 }
 
 void AsyncEvaluator::publish() {

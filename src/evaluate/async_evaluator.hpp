@@ -46,7 +46,8 @@ class AsyncEvaluator : public Evaluator {
   virtual void advance() = 0;
   /// Adds the descriptors to poll; returns the time at which advance() is called even without input, host_seconds().
   virtual double watch(std::vector<pollfd>& polled);
-  /// Called after poll() with its results. `overslept`: s by which the wait exceeded its timeout.
+  /// Called after poll() with its results. `overslept`: s by which the wait exceeded its timeout, and that passed since
+  /// the wait before: much only where the process was suspended.
   virtual void react(const std::vector<pollfd>& polled, double overslept);
   /// Drops all accepted requests without a result and ends running ones.
   virtual void drop() = 0;
@@ -95,6 +96,7 @@ class AsyncEvaluator : public Evaluator {
   // Used by the thread only.
   std::vector<EvaluationResult> ended_;  ///< not yet published
   std::vector<pollfd> polled_;
+  double awake_ = 0;  ///< host_seconds() when the last wait ended
   bool failed_ = false, stop_ = false;
 
   mutable std::condition_variable changed_;
