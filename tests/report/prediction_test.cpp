@@ -72,6 +72,18 @@ TEST_F(PredictionTest, NamesTheBestThatWereNotMeasured) {
   EXPECT_TRUE(predictor.best("energy", 3).empty());
 }
 
+TEST_F(PredictionTest, ListsByTheObjectiveOfTheSession) {
+  Predictor::Known known = sample(30, 0);
+  for (auto& [index, values] : known) values["energy"] = 100 * values["time"];
+  const Predictor predictor(space, known);
+  const auto chosen = [&](const std::string& objective, const std::string& asked) {
+    return quantity_of_choice({"p", "d", "measured", objective, grid(), known}, predictor, asked);
+  };
+  EXPECT_EQ(chosen("energy", ""), "energy");
+  EXPECT_EQ(chosen("energy", "time"), "time");
+  EXPECT_EQ(chosen("energy * time", ""), "time") << "not modelled";
+}
+
 TEST_F(PredictionTest, AFewValuesAreNoModel) { EXPECT_TRUE(Predictor(space, sample(9, 0)).models().empty()); }
 
 }  // namespace

@@ -115,7 +115,7 @@ class Confirmation {
     ChoiceProbabilities chances;
   };
   std::optional<Standings> standings();
-  void race(bool all);
+  void race(bool until_certain);
 
   Ledger& ledger_;
   Objective& objective_;
