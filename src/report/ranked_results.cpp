@@ -225,8 +225,11 @@ RankedResults rank_results(ResultSet results, const std::optional<std::string>& 
 ResultSet load_results(const std::filesystem::path& file, std::int64_t session) {
   std::error_code error;
   // Store::open() reports a store that does not exist.
-  if (is_store(file) || !std::filesystem::exists(file, error)) return result_set(Store::open(file, true), session);
-  return result_set(load_recording(file));
+  if (!is_store(file) && std::filesystem::exists(file, error)) return result_set(load_recording(file));
+  const Store store = Store::open(file, true);
+  ResultSet results = result_set(store, session);
+  results.sessions = store.sessions();
+  return results;
 }
 
 RankedResults load_ranked(const std::filesystem::path& file, std::int64_t session,

@@ -31,15 +31,15 @@ double scalar_value(const Outcome& outcome) {
   return positive ? product : sum;
 }
 
-std::optional<ConfigurationIndex> best_of(const PriorResults& prior, std::size_t size) {
-  std::optional<ConfigurationIndex> best;
-  double least = std::numeric_limits<double>::infinity();
-  for (const auto& [index, outcome] : prior.outcomes) {
-    const double value = scalar_value(outcome);
-    if (index >= size || !(value < least)) continue;
-    least = value;
-    best = index;
-  }
+std::vector<ConfigurationIndex> best_of(const PriorResults& prior, std::size_t size, std::size_t count) {
+  std::vector<std::pair<double, ConfigurationIndex>> usable;
+  for (const auto& [index, outcome] : prior.outcomes)
+    if (const double value = scalar_value(outcome); index < size && std::isfinite(value))
+      usable.emplace_back(value, index);
+  std::ranges::stable_sort(usable, {}, &std::pair<double, ConfigurationIndex>::first);
+  std::vector<ConfigurationIndex> best;
+  for (const auto& [value, index] : usable)
+    if (best.size() < count) best.push_back(index);
   return best;
 }
 
@@ -47,7 +47,7 @@ StrategyBase::StrategyBase(std::string name, const StrategyContext& context)
     : name_(std::move(name)), context_(context), random_(context.seed), memory_(context.space->size()) {
   // The best configuration of an earlier search is evaluated first; a misleading prior costs no more than that.
   for (const PriorResults& prior : context.priors) {
-    if (const auto best = best_of(prior, memory_.size())) propose(*best);
+    for (const ConfigurationIndex index : best_of(prior, memory_.size(), 1)) propose(index);
   }
 }
 

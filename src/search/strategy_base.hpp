@@ -72,7 +72,7 @@ class StrategyBase : public Strategy {
 
   /// Called when the queue is empty (and, unless concurrent(), no outcome is outstanding): proposes about `wanted`
   /// configurations. It may step over known configurations, which cost nothing. If it proposes nothing new, the base
-  /// class proposes a random fresh configuration.
+  /// class proposes a random fresh configuration: a walk that is stuck among known ones goes on from there.
   virtual void advance(std::size_t wanted) = 0;
   /// Called for each outcome, after it was recorded in memory(). `value` is infinity for a failure.
   virtual void learn(ConfigurationIndex index, double value, const Outcome& outcome);
@@ -118,8 +118,8 @@ class StrategyBase : public Strategy {
 /// are positive (for energy and time: the energy-delay product), else the sum.
 double scalar_value(const Outcome& outcome);
 
-/// What a search of a space of this size begins with where it has this prior; nullopt if nothing of it works.
-std::optional<ConfigurationIndex> best_of(const PriorResults& prior, std::size_t size);
+/// The best of this prior, at most so many, in a space of this size.
+std::vector<ConfigurationIndex> best_of(const PriorResults& prior, std::size_t size, std::size_t count);
 
 using StrategyList = std::vector<StrategyDescription>;
 

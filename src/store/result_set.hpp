@@ -49,6 +49,7 @@ struct ResultSet {
   std::string device_name, device_id;  ///< the parts of `device`; the id equals the name if only that is known
   std::filesystem::path store;         ///< empty: not from a store
   std::int64_t session = 0;            ///< id in the store
+  std::vector<SessionInfo> sessions;   ///< of the store; filled by load_results()
   std::optional<std::uint64_t> space;  ///< number of configurations in the search space; nullopt: not recorded
   std::string objective = "time";      ///< what was optimised, by name
   ObjectiveSpec goal;                  ///< the same as the user wrote it

@@ -12,6 +12,7 @@
 #include "temporary_folder.hpp"
 #include "tune/fake_evaluator.hpp"
 #include "tune/ledger/energy_by_time.hpp"
+#include "tune/ledger/energy_choice.hpp"
 #include "tune/scheduled_evaluator.hpp"
 #include "tune/session/session.hpp"
 
@@ -109,6 +110,37 @@ TEST_F(Screening, TheEnergyOfTheBestOfAnEarlierSearchIsMeasured) {
   options.confirm = false;
   run();
   EXPECT_TRUE(energies.contains(space.configuration(fastest_there)));
+}
+
+// What an earlier search found to be fast is timed here as well, so that its energy may be measured.
+TEST_F(Screening, TimesTheBestOfAnEarlierSearch) {
+  std::vector<std::pair<double, ConfigurationIndex>> order;
+  PriorResults prior{"by time", {}};
+  for (ConfigurationIndex i = 0; i < space.size(); i += 3) {
+    Outcome outcome;
+    outcome.ok = true;
+    outcome.values = {time_of(space.configuration(i))};
+    order.emplace_back(outcome.values.front(), i);
+    prior.outcomes.emplace_back(i, outcome);
+  }
+  std::ranges::sort(order);
+  options.priors = {prior};
+  options.budget.evaluations = 40;
+  options.confirm = false;
+  run();
+  for (std::size_t i = 0; i < 8; ++i) EXPECT_TRUE(evaluator.measured.contains(order[i].second)) << i;
+}
+
+// Of equal times, the power of what was measured says which parameter's values need less energy.
+TEST(EnergyChoice, PrefersWhatNeedsLessPower) {
+  const SearchSpace space = SearchSpace::build(parameters(), {});
+  const auto timed = [&](int x, int y, double energy) {
+    return TimedConfiguration{*space.index_of({Value(x), Value(y)}), 1e-3, energy};
+  };
+  const std::vector<TimedConfiguration> measured{timed(3, 4, 0.30), timed(3, 17, 0.33), timed(16, 5, 0.301),
+                                                 timed(17, 16, 0.331)};
+  const std::vector<TimedConfiguration> candidates{timed(9, 18, 0), timed(10, 16, 0), timed(10, 3, 0), timed(9, 20, 0)};
+  EXPECT_EQ(by_expected_improvement(space, measured, candidates).front(), candidates[2].index);
 }
 
 // 15 compile workers and one device: within 10 s, preparation included, at most the energy of what a search by time

@@ -67,10 +67,10 @@ void print_head(const RankedResults& ranked, const ShowOptions& options) {
 
 /// Names the other sessions of the store, where the newest was taken because none was chosen.
 void print_other_sessions(const RankedResults& ranked, const ShowOptions& options) {
-  if (options.session != 0 || !is_store(options.source)) return;
+  if (options.session != 0) return;
   std::map<std::string, std::vector<std::string>> values;
   std::size_t others = 0;
-  for (const SessionInfo& info : Store::open(options.source, true).sessions()) {
+  for (const SessionInfo& info : ranked.results.sessions) {
     others += info.id != ranked.results.session;
     for (const auto& [name, value] : info.constants)
       if (auto& found = values[name]; std::ranges::find(found, value.to_string()) == found.end())

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "tune/ledger/energy_choice.hpp"
+
 namespace ergotune {
 
 std::vector<ConfigurationIndex> ScreeningSource::promising(std::size_t room) const {
@@ -15,14 +17,36 @@ std::vector<ConfigurationIndex> ScreeningSource::promising(std::size_t room) con
     return known != other_known ? known : a < b;
   });
   std::vector<ConfigurationIndex> best;
+  std::vector<TimedConfiguration> others;
   for (int too_slow = 0; const auto& [objective, index] : list) {
-    if (best.size() == room || too_slow == kTooSlow) break;
+    if (best.size() == room || others.size() == kCandidates || too_slow == kTooSlow) break;
     const double longest = ledger_.energy_by_time().longest(search_.bound_of(index).above);
-    const bool slow = *standing_.measurement(index).value("time") > longest;
-    if (!incumbents_.contains(index)) too_slow = slow ? too_slow + 1 : 0;
-    if (!slow) best.push_back(index);
+    const double time = *standing_.measurement(index).value("time");
+    const bool slow = time > longest, incumbent = incumbents_.contains(index);
+    if (!incumbent) too_slow = slow ? too_slow + 1 : 0;
+    if (slow) continue;
+    if (incumbent)
+      best.push_back(index);
+    else
+      others.push_back({index, time});
   }
+  if (best.size() == room || others.empty()) return best;
+  for (const ConfigurationIndex index : by_expected_improvement(standing_.ledger().space(), least_energies(), others))
+    if (best.size() < room) best.push_back(index);
   return best;
+}
+
+std::vector<TimedConfiguration> ScreeningSource::least_energies() const {
+  std::vector<TimedConfiguration> list;
+  for (const ConfigurationIndex index : standing_.order()) {
+    if (standing_.is_guess(index) || !standing_.outcome(index).ok) continue;
+    const Measurement& measurement = standing_.measurement(index);
+    if (const auto time = measurement.value("time"), energy = measurement.value("energy"); time && energy)
+      list.push_back({index, *time, *energy});
+  }
+  std::ranges::sort(list, {}, &TimedConfiguration::energy);
+  if (list.size() > kCandidates) list.resize(kCandidates);
+  return list;
 }
 
 StrategySource::Kept ScreeningSource::keeps() const {
@@ -46,13 +70,20 @@ std::vector<ConfigurationRequest> ScreeningSource::next(std::size_t room) {
     asked_.insert(index);
     ++energies_under_way_;
   };
-  if (search_.share_spent() >= kTimesAlone) times_alone_ = false;
+  if (search_.share_spent() >= (earlier_ ? kTimesAloneAfterAnother : kTimesAlone)) times_alone_ = false;
   // Beyond the room: the first part requests what a search by time requests.
   if (first_ && standing_.seen(*first_) && standing_.is_guess(*first_)) {
     ask_energy(*first_);
     ++room;
   }
   first_.reset();
+  while (!known_.empty() && list.size() < room) {
+    const ConfigurationIndex index = known_.front();
+    known_.pop_front();
+    if (standing_.seen(index)) continue;
+    list.push_back({.index = index, .give_up_above = search_.bound_of(index).above, .energy_up_to = 0});
+    timed_.insert(index);
+  }
   std::vector<ConfigurationIndex> best;
   if (!times_alone_) best = promising(kEnergiesAhead);
   for (const ConfigurationIndex index : best)
@@ -76,6 +107,7 @@ void ScreeningSource::take(const ConfigurationRequest& wanted, const Measurement
     ++energies_;
     energy_seconds_ = measurement.verify_seconds + measurement.measure_seconds;
   }
+  if (timed_.erase(wanted.index) > 0) return search_.learn(wanted, measurement, fresh);
   if (!asked_.contains(wanted.index)) return search_.take(wanted, measurement, fresh);
   --energies_under_way_;
   search_.learn(wanted, measurement, fresh);

@@ -200,12 +200,15 @@ std::string Search::search() {
   std::optional<ConfigurationIndex> reference = default_;
   if (!reference || !standing_.seen(*reference) || !standing_.outcome(*reference).ok) reference = standing_.best();
   std::set<ConfigurationIndex> incumbents;
-  for (const PriorResults& prior : options_.priors)
-    if (const auto best = search::best_of(prior, space_.size());
-        best && incumbents.size() < ScreeningSource::kIncumbents)
-      incumbents.insert(*best);
+  std::deque<ConfigurationIndex> known;
+  for (const PriorResults& prior : options_.priors) {
+    const std::size_t share = ScreeningSource::kKnown / std::min(options_.priors.size(), ScreeningSource::kKnown);
+    const auto best = search::best_of(prior, space_.size(), share);
+    if (!best.empty() && incumbents.size() < ScreeningSource::kIncumbents) incumbents.insert(best.front());
+    if (known.size() < ScreeningSource::kKnown) known.insert(known.end(), best.begin(), best.end());
+  }
   if (screens_) confirmation_.compare_with(incumbents);
-  ScreeningSource screening(source_, standing_, ledger_, reference, std::move(incumbents));
+  ScreeningSource screening(source_, standing_, ledger_, reference, std::move(incumbents), std::move(known));
   BaselineRunSource fair(screens_ ? static_cast<Source&>(screening) : source_, ledger_, reference,
                          options_.reference_every);
   const std::string why = ledger_.drive(fair);
