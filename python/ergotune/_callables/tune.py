@@ -45,9 +45,16 @@ def kept(value: Any) -> Any:
     return getattr(value, "__name__", None) or str(value)
 
 
+def _verified_with(verify: Union[Callable[..., Any], bool, None]) -> str:
+    """What outputs are compared with, as results show it."""
+    if verify is False:
+        return "nothing (verify=False)"
+    return f"the outputs of {getattr(verify, '__name__', 'verify')}()" if verify else "the outputs of the first configuration that ran"
+
+
 def _problem(name: str, space: Mapping[str, Values], default: Mapping[str, Any], restrictions: Sequence[Any],
              work: Work, depends_on: str) -> Problem:
-    problem = Problem(name)
+    problem = Problem(name, description=f"a Python function, verified with {_verified_with(work.verify)}")
     function = re.sub(r"\W|^(?=\d)", "_", name) + "_" + hashlib.sha256(depends_on.encode()).hexdigest()[:12]
     text = _core.callable_source("".join(f"// {line}\n" for line in depends_on.splitlines()))
     for language in ("cuda", "c"):
