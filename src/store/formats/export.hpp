@@ -26,7 +26,7 @@ struct BestResult {
   std::vector<Parameter> parameters;
   Configuration configuration;
   Measurement measurement;
-  std::size_t confirmation_repeats = 0;    ///< 0: not confirmed
+  int confirmation_repeats = 0;            ///< 0: not confirmed
   std::optional<double> probability_best;  ///< that it is the best of the confirmed candidates
 };
 
