@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "api/exchange.hpp"
 #include "bindings.hpp"
 #include "device/decorator.hpp"
 #include "ergotune/error.hpp"
@@ -16,8 +17,6 @@ namespace {
 
 using Held = std::shared_ptr<py::object>;
 
-/// Marks a problem's source, and a binary, as a Python callable.
-constexpr std::string_view kMark = "// Python callable\n";
 constexpr std::string_view kEntry = "python callable";
 
 /// Converts an exception of a callable by the kind that ergotune._callables assigns to it. Requires the GIL.
@@ -58,7 +57,7 @@ class CallableCompiler : public Compiler {
       : session_(std::move(session)), open_other_(std::move(open_other)) {}
 
   Binary compile(const CompileJob& job) override {
-    if (!job.source.starts_with(kMark)) return other().compile(job);
+    if (!job.source.starts_with(kPythonCallable)) return other().compile(job);
     Binary binary;
     binary.bytes = values_of(job);
     binary.entry = kEntry;
@@ -248,7 +247,7 @@ void bind_callables(py::module_& module) {
   module.def("run_worker", &run_worker, py::arg("descriptor"), py::arg("log"),
              py::call_guard<py::gil_scoped_release>());
   module.def(
-      "callable_source", [](const std::string& text) { return std::string(kMark) + text; }, py::arg("text"));
+      "callable_source", [](const std::string& text) { return std::string(kPythonCallable) + text; }, py::arg("text"));
 }
 
 }  // namespace ergotune::python

@@ -123,14 +123,19 @@ std::function<py::object(const Scope&)> scoped_callable(const py::function& func
   };
 }
 
+/// The names of a function's arguments that can be passed by name; none where that is unknown or one cannot.
+std::vector<std::string> argument_names(const py::object& function) {
+  const py::object code = py::getattr(function, "__code__", py::none());
+  if (code.is_none() || code.attr("co_posonlyargcount").cast<int>() > 0) return {};
+  auto names = code.attr("co_varnames").cast<std::vector<std::string>>();
+  names.resize(code.attr("co_argcount").cast<std::size_t>() + code.attr("co_kwonlyargcount").cast<std::size_t>());
+  return names;
+}
+
 /// Whether all arguments of a function are names of parameters; if so, sets `names` to them.
 bool takes_by_name(const py::function& function, std::vector<std::string>& names) {
-  const py::object code = py::getattr(function, "__code__", py::none());
-  if (code.is_none()) return false;
-  const auto arguments = code.attr("co_varnames").cast<std::vector<std::string>>();
-  const auto count = code.attr("co_argcount").cast<std::size_t>() + code.attr("co_kwonlyargcount").cast<std::size_t>();
-  if (count == 0 || code.attr("co_posonlyargcount").cast<int>() > 0) return false;
-  std::vector<std::string> wanted(arguments.begin(), arguments.begin() + static_cast<std::ptrdiff_t>(count));
+  std::vector<std::string> wanted = argument_names(function);
+  if (wanted.empty()) return false;
   for (const auto& name : wanted)
     if (std::ranges::find(names, name) == names.end()) return false;
   names = std::move(wanted);
@@ -149,9 +154,14 @@ std::string failed_restriction(const py::object& function, const std::string& na
   const py::object code = py::getattr(function, "__code__", py::none());
   const std::string place =
       code.is_none() ? "" : py::str(" ({}, line {})").format(code.attr("co_filename"), code.attr("co_firstlineno"));
-  const std::string given = by_name ? ""
-                                    : ", which was given a dict of " + fmt::format("{}", fmt::join(names, ", ")) +
-                                          " since not all of its arguments are parameters";
+  std::string given;
+  if (!by_name) {
+    given = fmt::format(", which was given a dict of {} since not all of its arguments are parameters",
+                        fmt::join(names, ", "));
+    for (const std::string& argument : argument_names(function))
+      if (std::ranges::find(names, argument) == names.end() && !nearest_name(argument, names).empty())
+        given += fmt::format("; {}{}", argument, suggestion(argument, names));
+  }
   return fmt::format("the restriction {}{}{}", name, place, given);
 }
 

@@ -19,6 +19,7 @@
 #include "store/formats/exported_session.hpp"
 #include "store/formats/recording.hpp"
 #include "store/sqlite/store.hpp"
+#include "store/sqlite/stored_session.hpp"
 
 namespace ergotune {
 namespace {
@@ -62,6 +63,25 @@ using Json = nlohmann::ordered_json;
 
 void add(std::vector<std::string>& to, const std::vector<std::string>& more) {
   to.insert(to.end(), more.begin(), more.end());
+}
+
+/// That nothing outside of Python reads the winner of a Python function; empty for kernels and functions of C.
+std::string note_of_callable(const ExportRequest& request) {
+  if (!is_store(request.source)) return {};
+  const Store store = Store::open(request.source, true);
+  for (const SessionInfo& info : store.sessions()) {
+    if (request.session != 0 && info.id != request.session) continue;
+    const auto problem = stored_problem(store, info.id);
+    if (!problem) continue;
+    for (const Kernel& kernel : problem->kernels)
+      for (const KernelSource& source : kernel.sources)
+        if (source.text.starts_with(kPythonCallable))
+          return fmt::format(
+              "{} is a Python function: the launcher and programs in C cannot run it; in Python, "
+              "ergotune.show(\"{}\")[\"best\"] has its configuration",
+              problem->name, request.source.string());
+  }
+  return {};
 }
 
 /// A header contains the best results of all sessions (or of the requested one).
@@ -113,8 +133,11 @@ ExportedText export_text(const ExportRequest& request) {
   const auto& known = export_formats();
   if (std::ranges::find(known, request.format) == known.end())
     throw UserError(fmt::format("unknown format \"{}\"{}", request.format, suggestion(request.format, known)));
-  if (request.format == "header") return header_text(request);
-  if (request.format == "wisdom") return wisdom_text(request);
+  if (request.format == "header" || request.format == "wisdom") {
+    ExportedText exported = request.format == "header" ? header_text(request) : wisdom_text(request);
+    if (std::string note = note_of_callable(request); !note.empty()) exported.warnings.push_back(std::move(note));
+    return exported;
+  }
   ResultSet results = load_results(request.source, request.session);
   if (request.objective) {
     RankedResults ranked = rank_results(std::move(results), request.objective);
@@ -141,6 +164,7 @@ Json export_results(const ExportRequest& request, const std::filesystem::path& o
     Json files = Json::array();
     const auto wisdom = wisdom_of(request.source, request.session, request.objective);
     add(warnings, notes_of_sources(wisdom));
+    if (std::string note = note_of_callable(request); !note.empty()) warnings.push_back(std::move(note));
     for (const WrittenWisdom& written : write_wisdom(output, wisdom))
       files.push_back({{"file", written.file.string()},
                        {"kernel", written.kernel},

@@ -6,9 +6,13 @@
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace ergotune {
+
+/// Begins a problem's source that stands for a Python function (ergotune._callables).
+inline constexpr std::string_view kPythonCallable = "// Python callable\n";
 
 /// kt (Kernel Tuner cache), t4, csv, wisdom (one file per kernel), header (C #defines of the best per device).
 const std::vector<std::string>& export_formats();

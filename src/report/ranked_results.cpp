@@ -342,8 +342,15 @@ std::vector<std::string> RankedResults::notes() const {
 std::optional<BestResult> RankedResults::winner() const {
   if (best.empty()) return std::nullopt;
   const StoredRow& row = results.rows[best.front()];
-  return BestResult{results.problem,    results.device,    results.objective, results.constants,
-                    results.parameters, row.configuration, row.measurement};
+  return BestResult{results.problem,
+                    results.device,
+                    results.objective,
+                    results.constants,
+                    results.parameters,
+                    row.configuration,
+                    row.measurement,
+                    confidence.confirmation_repeats,
+                    confidence.probability_best};
 }
 
 TunedSession tune_session(PreparedSession& prepared, const SessionOptions& options) {

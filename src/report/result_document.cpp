@@ -186,7 +186,7 @@ Json results_document(const RankedResults& ranked, std::size_t top) {
                 {"objective", objective_document(ranked.objective)},
                 {"store", stored ? Json(results.store.string()) : Json(nullptr)},
                 {"session", stored ? Json(results.session) : Json(nullptr)},
-                {"constants", to_json(results.size)},
+                {"differing_constants", to_json(results.size)},
                 {"space", or_null(results.space)},
                 {"rows", results.rows.size()},
                 {"statuses", ranked.statuses}};
@@ -225,7 +225,7 @@ Json stored_document(const RankedResults& ranked, const std::filesystem::path& s
     sessions.push_back({{"session", info.id},
                         {"problem", info.problem},
                         {"device", info.device},
-                        {"constants", to_json(info.constants)},
+                        {"differing_constants", to_json(info.constants)},
                         {"objective", info.objective.text},
                         {"provenance", to_string(info.provenance)},
                         {"rows", store.configurations(info.id)},

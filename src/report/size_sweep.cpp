@@ -10,6 +10,7 @@
 #include "base/files.hpp"
 #include "base/text.hpp"
 #include "ergotune/error.hpp"
+#include "problem/document/fields.hpp"
 #include "report/result_document.hpp"
 #include "tune/session/single_configuration.hpp"
 
@@ -58,7 +59,12 @@ void set_constants(Problem& problem, const Constants& size) {
   for (const auto& [device, constants] : problem.constants_by_device)
     for (const auto& [name, value] : constants) known.push_back(name);
   for (const auto& [name, value] : size) {
-    if (std::ranges::find(known, name) == known.end())
+    const auto& kinds = document::names_of<ParameterKind>();
+    const bool is_known = std::ranges::find(known, name) != known.end();
+    if (!is_known && std::find(kinds.begin() + 1, kinds.end(), name) != kinds.end())
+      throw UserError(fmt::format("{0}: it is set on the device, not a constant; write {0} = {1} in [execution]", name,
+                                  value.to_string()));
+    if (!is_known)
       throw UserError(fmt::format("{}: the problem has no such constant{}", name, suggestion(name, known)));
     problem.constants[name] = value;
     for (auto& [device, constants] : problem.constants_by_device) constants.erase(name);

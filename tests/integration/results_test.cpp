@@ -97,13 +97,14 @@ TEST_F(Results, SessionsOfSeveralSizesCanBeDistinguished) {
                 .exit_code,
             0);
   const json shown = document({"show", "s.db", "--session", "1"});
-  EXPECT_EQ(shown["constants"], json({{"ROWS", 512}})) << "COLS is the same in both";
-  EXPECT_EQ(shown["sessions"][1]["constants"], json({{"ROWS", 1024}}));
+  EXPECT_EQ(shown["differing_constants"], json({{"ROWS", 512}})) << "COLS is the same in both";
+  EXPECT_EQ(shown["sessions"][1]["differing_constants"], json({{"ROWS", 1024}}));
   EXPECT_THAT(ergotune({"show", "s.db", "--sessions"}).out, HasSubstr("ROWS=1024"));
   EXPECT_THAT(ergotune({"show", "s.db", "--session", "1"}).out, HasSubstr(", ROWS=512"));
   EXPECT_THAT(ergotune({"show", "s.db"}).out, testing::AllOf(HasSubstr("ROWS (512, 1024)"), HasSubstr("--session")));
   EXPECT_THAT(ergotune({"show", "s.db", "--session", "2"}).out, testing::Not(HasSubstr("--session")));
-  EXPECT_THAT(ergotune({"report", "s.db", "--session", "1", "-o", "-"}).out, HasSubstr("\"constants\":{\"ROWS\":512}"));
+  EXPECT_THAT(ergotune({"report", "s.db", "--session", "1", "-o", "-"}).out,
+              HasSubstr("\"differing_constants\":{\"ROWS\":512}"));
   const ProcessResult latest = ergotune({"export", "s.db", "--format", "header"});
   EXPECT_THAT(latest.out, HasSubstr("ROWS = 1024"));
   EXPECT_THAT(latest.err, HasSubstr("ROWS=512")) << "left out";

@@ -57,6 +57,9 @@ TEST_F(Sizes, OneValueReplacesTheConstantOnEveryDevice) {
   const auto refused = run({"--set", "K=7"});
   EXPECT_EQ(refused.exit_code, 2);
   EXPECT_THAT(refused.err, HasSubstr("K"));
+  const auto clock = run({"--set", "core_clock_mhz=1200"});
+  EXPECT_EQ(clock.exit_code, 2);
+  EXPECT_THAT(clock.err, HasSubstr("[execution]"));
   EXPECT_EQ(run({"--set", "N"}).exit_code, 2);
   EXPECT_EQ(run({"--tree", "t.py"}).exit_code, 2) << "no sizes to choose by";
 }

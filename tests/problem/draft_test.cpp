@@ -112,6 +112,32 @@ kernel void blur(global const uchar4* in, global float2* out, local float* tile,
   EXPECT_GE(threads, 64);
 }
 
+TEST_F(Draft, FillsConditionsWithZerosAndOnes) {
+  const std::string text =
+      draft("masked.cu",
+            "__global__ void masked(const int* mask, const int* valid, const int* count, float* x, int n) {\n"
+            "  const int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
+            "  if (i < n && mask[i]) x[i] = valid[i] ? 1.f : 2.f;\n  if (count[i]) x[i] *= count[i];\n}\n")
+          .text;
+  EXPECT_THAT(text, ContainsRegex("\"mask\".*random = \\[0, 1\\].*CHECK"));
+  EXPECT_THAT(text, ContainsRegex("\"valid\".*random = \\[0, 1\\].*CHECK"));
+  EXPECT_THAT(text, Not(ContainsRegex("\"count\"[^\n]*random"))) << "its values are used";
+}
+
+TEST_F(Draft, RestrictsATileThatALoopCounts) {
+  const std::string source =
+      "#ifndef TILE\n#define TILE 16\n#endif\n__global__ void rows(const float* x, float* y, int n, int m) {\n"
+      "  const int row = blockIdx.x * blockDim.x + threadIdx.x;\n  if (row >= m) return;\n  float s = 0;\n"
+      "  for (int t = 0; t < LOOP; ++t)\n    for (int k = 0; k < TILE; ++k) s += x[row * n + t * TILE + k];\n"
+      "  y[row] = s;\n}\n";
+  const auto with = [&](const std::string& bound) {
+    return draft("rows.cu", std::regex_replace(source, std::regex("LOOP"), bound));
+  };
+  EXPECT_THAT(with("n / TILE").text, HasSubstr("\"N_SIZE % TILE == 0\""));
+  EXPECT_THAT(with("n / TILE").questions, Contains(HasSubstr("N_SIZE % TILE == 0")));
+  EXPECT_THAT(with("(n + TILE - 1) / TILE").text, Not(HasSubstr("N_SIZE % TILE")));
+}
+
 TEST_F(Draft, CountsTheNumbersOfVectorsInLocalMemory) {
   const Problem sum = problem("sum.cl",
                               "kernel void sum(global float4* x, local float4* tile) {\n  int i = get_global_id(0);\n"

@@ -63,6 +63,14 @@ def test_faults_of_a_configuration_are_its_status():
     assert time_of["value"] > 0 and time_of["half_width"] > 0 and time_of["provenance"] == "measured"
 
 
+def test_a_store_says_what_verified_and_that_only_python_reads_the_winner(tmp_path):
+    store = tmp_path / "results.db"
+    ergotune.tune_callable(smooth, {"chunk": [SIZE], "fault": ["none"]}, setup=inputs, verify=smooth_reference, store=store, **QUICK)
+    assert "smooth_reference" in ergotune.show(store)["attributes"]["description"]
+    for form in ("header", "wisdom"):
+        assert any("Python" in note for note in ergotune.export_results(store, tmp_path / form, format=form)["warnings"])
+
+
 def test_the_faster_one_wins_and_nothing_is_measured_twice(tmp_path):
     space = {"chunk": [16, 200, SIZE], "fault": ["none"]}
     store = tmp_path / "results.db"

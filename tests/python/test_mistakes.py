@@ -144,6 +144,10 @@ def test_restrictions_may_name_parameters():
     made.restrict(lambda tern: tern > 1)
     message = refused(lambda: ergotune.SearchSpace(made), ValueError)
     assert "test_mistakes.py" in message and "TURN, other" in message
+    misspelt = problem(block_x=[1, 2])
+    misspelt.restrict(lambda blok_x: blok_x > 1)
+    message = refused(lambda: ergotune.SearchSpace(misspelt), ValueError)
+    assert "blok_x" in message and '"block_x"' in message
 
 
 def test_spaces_are_sequences():

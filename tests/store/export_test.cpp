@@ -141,6 +141,8 @@ std::vector<BestResult> some_best() {
   BestResult other = best;
   other.device = "host */ 2";
   other.configuration = {128, true, 1410};
+  best.confirmation_repeats = 5;
+  best.probability_best = 0.98;
   for (auto& [name, quantity] : other.measurement.quantities) quantity.provenance = Provenance::simulated;
   return {best, other};
 }
@@ -162,6 +164,8 @@ TEST_F(ExportTest, HeaderCompilesForEachDevice) {
   std::ifstream stream(header);
   const std::string text{std::istreambuf_iterator<char>(stream), {}};
   EXPECT_THAT(text, HasSubstr("run at core_clock_mhz = 1410"));
+  EXPECT_THAT(text, HasSubstr("confirmed in 5 "));
+  EXPECT_THAT(text, HasSubstr("98 %"));
   EXPECT_THAT(text, Not(HasSubstr("#define core_clock_mhz")));
   EXPECT_THAT(text, HasSubstr("(simulated)"));
 }
@@ -208,11 +212,14 @@ TEST(Headers, SayOfEachDeviceWhatIsBestThere) {
   const std::string blocks = header.substr(header.find("#if "));
   EXPECT_EQ(blocks,
             "#if defined(TARGET_GPU_ONE)\n"
-            "/* --GPU  one--: best for energy (measured); run at clock = 1410 */\n#define block 64\n#define flag 1\n"
+            "/* --GPU  one--: best for energy (measured); not confirmed; run at clock = 1410 */\n#define block "
+            "64\n#define flag 1\n"
             "#elif defined(TARGET_GPU_2_NEW)\n"
-            "/* gpu #2 (new): best for energy (replayed); run at clock = 1410 */\n#define block 128\n#define flag 1\n"
+            "/* gpu #2 (new): best for energy (replayed); energy 0 J; run at clock = 1410 */\n#define block "
+            "128\n#define flag 1\n"
             "#else /* default */\n"
-            "/* --GPU  one--: best for energy (measured); run at clock = 1410 */\n#define block 64\n#define flag 1\n"
+            "/* --GPU  one--: best for energy (measured); not confirmed; run at clock = 1410 */\n#define block "
+            "64\n#define flag 1\n"
             "#endif\n\n#endif /* PROBLEM_2_ADDS_TUNED_H */\n");
   EXPECT_THAT(to_c_header({second}), testing::Not(HasSubstr("TARGET_"))) << "there is nothing to choose";
   EXPECT_THAT(to_c_header({}), HasSubstr("#ifndef PROBLEM_TUNED_H\n"));

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <filesystem>
 
+#include "base/process/file_lock.hpp"
+#include "ergotune/error.hpp"
 #include "ergotune/random.hpp"
 #include "temporary_folder.hpp"
 #include "tune/ledger/device_factors.hpp"
@@ -197,6 +199,24 @@ TEST_F(GpusSession, ABoardThatIsLostWhileItConfirmsTakesItsRoundsWithIt) {
     if (row.kind == RowKind::confirmed) confirmed.insert(row.gpu);
   EXPECT_THAT(confirmed, SizeIs(1)) << "a mean over rounds of one board";
   EXPECT_FALSE(confirmed.contains("A"));
+}
+
+TEST(DeviceTurns, OfTheCpuAreThoseOfAllItsDevices) {
+  const TemporaryFolder folder;
+  ::setenv("ERGOTUNE_DEVICE_LOCK", folder.path().c_str(), 1);
+  DeviceInfo opencl;
+  opencl.is_cpu = true;
+  opencl.id = "opencl:0";
+  const auto other = std::make_shared<FileLock>(folder.path() / "ergotune-device-processor.lock", true);
+  std::error_code trouble;
+  ASSERT_TRUE(other->take(trouble));
+  try {
+    wait_for_lock(opencl, {}, nullptr);
+    ADD_FAILURE() << "another session holds the processor";
+  } catch (const UserError& error) {
+    EXPECT_THAT(error.what(), testing::HasSubstr("CPU")) << "the other may use another device of it";
+  }
+  ::setenv("ERGOTUNE_DEVICE_LOCK", "off", 1);
 }
 
 TEST(DeviceTurns, OfSeveralDevicesAreTakenTogether) {

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cctype>
 #include <optional>
 #include <regex>
 #include <vector>
@@ -257,6 +258,29 @@ Rest local_memory(const DraftSource& source, const ProblemNames& names, const Ge
           shown ? "" : guesses.check("local memory for one element for each work item of a block", name)};
 }
 
+/// Whether the body reads a buffer as conditions only: `if (mask[i])`, `mask[i] ? a : b`, `!mask[i] && x > 0`.
+bool is_condition(const std::string& body, const std::string& name) {
+  static const std::regex kBefore(R"((?:\b(?:if|while) ?\(|&&|\|\||! ?) ?$)"), kAfter(R"(^ ?(?:\)|&&|\|\||\?))");
+  static const std::regex kSelects(R"(^ ?\?)");
+  bool any = false;
+  for (std::size_t at = body.find(name); at != std::string::npos; at = body.find(name, at + 1)) {
+    const auto in_name = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
+    std::size_t end = at + name.size();
+    if ((at > 0 && in_name(body[at - 1])) || (end < body.size() && in_name(body[end]))) continue;
+    end = body.find('[', end);
+    if (end == std::string::npos || body.find_first_not_of(' ', at + name.size()) != end) return false;
+    for (int depth = 1; depth > 0 && ++end < body.size();) depth += body[end] == '[' ? 1 : body[end] == ']' ? -1 : 0;
+    if (end >= body.size()) return false;
+    const std::string before = body.substr(at < 10 ? 0 : at - 10, std::min<std::size_t>(at, 10)),
+                      after = body.substr(end + 1, 10);
+    if (!std::regex_search(after, kSelects) &&
+        !(std::regex_search(before, kBefore) && std::regex_search(after, kAfter)))
+      return false;
+    any = true;
+  }
+  return any;
+}
+
 Rest buffer(const DraftSource& source, const ProblemNames& names, const Geometry& geometry,
             const kernel_source::Parameter& parameter, const Element& element, std::vector<std::string>& sums,
             Guesses& guesses) {
@@ -296,7 +320,13 @@ Rest buffer(const DraftSource& source, const ProblemNames& names, const Geometry
     sums.push_back(parameter.name);
     marks.emplace_back("one element for each block");
   }
-  return {fmt::format("count = \"{}\"{}", count, access),
+  std::string fill;
+  if (read_only && element.width == 1 && !element.type.starts_with("float") &&
+      is_condition(one_blank(source.kernel.body), parameter.name)) {
+    fill = ", fill = { random = [0, 1] }";
+    marks.emplace_back("zeros and ones in equal shares, as it is read as a condition only");
+  }
+  return {fmt::format("count = \"{}\"{}{}", count, access, fill),
           marks.empty() ? as_allocated : guesses.check(fmt::format("{}", fmt::join(marks, "; ")), parameter.name)};
 }
 

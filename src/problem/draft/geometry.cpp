@@ -64,6 +64,7 @@ class GeometryReader {
       restrict(geometry_.block_threads + " <= device.max_threads_per_block");
     for (const auto& [threads, tile] : tiles_)
       restrict(names_.in_expressions(tile) + " % " + names_.in_expressions(threads) + " == 0");
+    restrict_counted_tiles();
     geometry_.table = "[kernel.launch]\n" + extent() + quoted("block", blocks_);
     if (!loops_.empty())
       geometry_.table += guesses_.check("threads that loop over the work of a block, " + loops_, "block");
@@ -78,6 +79,25 @@ class GeometryReader {
 
   void restrict(const std::string& restriction) {
     if (std::ranges::count(geometry_.restrictions, restriction) == 0) geometry_.restrictions.push_back(restriction);
+  }
+
+  /// A loop to `n / TILE` leaves out the rest of a size that TILE does not divide.
+  void restrict_counted_tiles() {
+    static const std::regex kLoop(R"(\bfor ?\([^;]{0,200};[^;<]{0,200}< ?([\w/ ]{1,80});)");
+    static const std::regex kQuotient(R"(^(\w+) ?/ ?(\w+)$)");
+    const std::string body = one_blank(source_.kernel.body);
+    for (std::sregex_iterator loop(body.begin(), body.end(), kLoop); loop != std::sregex_iterator(); ++loop) {
+      std::string bound = one_blank((*loop)[1].str());
+      if (const std::string value = source_.use.value_of(bound); !value.empty()) bound = without_parentheses(value);
+      std::smatch parts;
+      if (!std::regex_match(bound, parts, kQuotient) || !names_.tunable.contains(parts[2])) continue;
+      const std::string size = names_.size_named(parts[1]);
+      if (size.empty()) continue;
+      const std::string restriction = fmt::format("{} % {} == 0", size, names_.in_expressions(parts[2]));
+      if (std::ranges::count(geometry_.restrictions, restriction) > 0) continue;
+      restrict(restriction);
+      guesses_.ask(fmt::format("restrictions: {}, as a loop to {} leaves out the rest", restriction, bound));
+    }
   }
 
   bool is_known(const std::string& name) const {

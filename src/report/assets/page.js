@@ -203,7 +203,7 @@ const changed = what => { if (current && current.update) current.update(what); }
 function tellHead() {
   const head = model.head;
   if (!head) return;
-  byId('title').textContent = [head.problem + ' on ' + head.device_name, ...Object.entries(head.constants || {}).map(([k, v]) => `${k}=${v}`)].join(', ');
+  byId('title').textContent = [head.problem + ' on ' + head.device_name, ...Object.entries(head.differing_constants || {}).map(([k, v]) => `${k}=${v}`)].join(', ');
   document.title = 'ergotune: ' + head.problem;
   byId('subtitle').textContent = `${head.objective.direction === 'max' ? 'Largest' : 'Least'} ${head.objective.name}; ` +
     `${head.rows} configurations evaluated${head.space ? ` of ${head.space}` : ''}, ${head.failures.reduce((n, f) => n + f.count, 0)} failed` +

@@ -1,6 +1,7 @@
 // Exports results to formats of other tools: Kernel Tuner caches, T4, CSV, C headers.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,8 @@ struct BestResult {
   std::vector<Parameter> parameters;
   Configuration configuration;
   Measurement measurement;
+  int confirmation_repeats = 0;            ///< 0: not confirmed
+  std::optional<double> probability_best;  ///< that it is the best of the confirmed candidates
 };
 
 /// A C header with one block of #defines per device, selected by -DTARGET_<DEVICE>; the first entry is the default.

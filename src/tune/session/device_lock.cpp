@@ -68,7 +68,9 @@ std::shared_ptr<void> wait_for_lock(const DeviceInfo& device, const std::functio
     }
     if (reported) continue;
     reported = true;
-    const std::string message = fmt::format("{} measures on {} ({})", as_text(holder), device.id, device.name);
+    // All devices of the CPU (host, OpenCL) share one lock, and its holder may use another than this session.
+    const std::string message = fmt::format("{} measures on {}{} ({})", as_text(holder),
+                                            device.is_cpu ? "the CPU that is also " : "", device.id, device.name);
     const std::string otherwise =
         "ERGOTUNE_DEVICE_LOCK=off in the environment lets both measure and disturb each other";
     if (!announce) throw UserError(fmt::format("{}; wait until it has ended, or {}", message, otherwise));

@@ -236,12 +236,16 @@ SessionResult Search::run() {
   // It came first, and what disturbed it may be over.
   if (default_ && standing_.seen(*default_) && ledger_.find(*default_)->disturbed) measure({*default_});
   standing_.recompute_outcomes();  // what the last baseline runs showed
+  const bool time_spent = options_.budget.seconds > 0 && !source_.budget_spent({}).empty();
+  const double searched = source_.seconds();
   static_cast<Confidence&>(result) = confirm();
   result.stopped_because = why;
   if (confirmation_.cut_short() && result.confirmation_repeats == 0)
     result.stopped_because += ", too little of the budget is left to confirm the best";
   else if (options_.budget.evaluations > 0 && !source_.evaluations_left() && confirmation_.measured() > 0)
     result.stopped_because += fmt::format(", {} of them to confirm the best", confirmation_.measured());
+  else if (time_spent && confirmation_.measured() > 0)
+    result.stopped_because += fmt::format(", {:.2g} s of them to confirm the best", source_.seconds() - searched);
   for (const ConfigurationIndex index : standing_.order()) result.disturbed += ledger_.find(index)->disturbed;
   const std::size_t shown = std::max<std::size_t>(options_.top, 1);
   for (const ConfigurationIndex index : standing_.ranking()) result.best.push_back(*ledger_.find(index));
