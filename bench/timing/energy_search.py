@@ -52,6 +52,8 @@ def main():
     parser.add_argument("--time-budget", default="6s", help="of the search by time")
     parser.add_argument("--budget", default="10s", help="of the search by energy")
     parser.add_argument("--longer-budget", default="60s", help="of the longer search by energy")
+    parser.add_argument("--longer-from", type=Path, metavar="FILE", help="an earlier output, whose longer searches are taken instead of searching longer")
+    parser.add_argument("--seed", default="1", help="of the searches")
     parser.add_argument("--alone", action="store_true", help="the search by energy knows nothing of the search by time")
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="for the stores of the longer searches, one for each problem; must have none of them yet")
     options = parser.parse_args()
@@ -61,12 +63,13 @@ def main():
             parser.error(f"{store} exists: the longer search would continue it")
     if options.keep:
         options.keep.mkdir(parents=True, exist_ok=True)
+    earlier = {row["problem"]: row for row in json.loads(options.longer_from.read_text())} if options.longer_from else {}
     rows = []
     for name in options.problems:
         problem = Path(name) if Path(name).suffix else EXAMPLES / f"{name}.toml"
         with tempfile.TemporaryDirectory() as folder:
             one = [problem, "--device", options.device, "--json", *(["--jobs", options.jobs] if options.jobs else [])]
-            tune = [options.ergotune, "tune", *one, "-q"]
+            tune = [options.ergotune, "tune", *one, "-q", "--seed", options.seed]
             known = Path(folder) / "known.db"
             by_energy = Path(folder) / "alone.db" if options.alone else known
 
@@ -79,7 +82,11 @@ def main():
             by_time, time_wall, _ = search(known, options.time_budget, "by-time")
             searched, wall, since = search(by_energy, options.budget, "by-energy", *energy, "--prior", "auto")
             priors = [part for store in sorted({known, by_energy}) for part in ("--prior", store)]
-            longer, longer_wall, _ = search(kept.get(name, Path(folder) / "longer.db"), options.longer_budget, "by-energy", *energy, *priors)
+            if name in earlier:
+                longer = {"best": {"configuration": earlier[name]["longer"]}, "evaluated": earlier[name]["longer_evaluated"]}
+                longer_wall = earlier[name]["longer_wall_s"]
+            else:
+                longer, longer_wall, _ = search(kept.get(name, Path(folder) / "longer.db"), options.longer_budget, "by-energy", *energy, *priors)
             winners = {which: result["best"]["configuration"] for which, result in (("fastest", by_time), ("winner", searched), ("longer", longer))}
             energies = {json.dumps(configuration): [] for configuration in winners.values()}
             for _ in range(options.repeats if len(energies) > 1 else 0):

@@ -50,7 +50,7 @@ class ScreeningSource : public Source {
   static constexpr std::size_t kEnergiesAhead = 2;
   /// So many energies, the default's among them, are worth more than repeats of fewer; those of one more are worth more
   /// than further repeats.
-  static constexpr std::size_t kFewEnergies = 3;
+  static constexpr std::size_t kFewEnergies = 9;
   /// Of two configurations, twice, each after some load to settle.
   static constexpr double kFewestRepeats = 5;
 
