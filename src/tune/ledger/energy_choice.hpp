@@ -10,7 +10,7 @@ namespace ergotune {
 
 struct TimedConfiguration {
   ConfigurationIndex index = 0;
-  double time = 0;    ///< s
+  double time = 0;    ///< s; more than 0
   double energy = 0;  ///< J; 0: not measured
 };
 

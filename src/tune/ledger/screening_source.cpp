@@ -41,8 +41,8 @@ std::vector<TimedConfiguration> ScreeningSource::least_energies() const {
   for (const ConfigurationIndex index : standing_.order()) {
     if (standing_.is_guess(index) || !standing_.outcome(index).ok) continue;
     const Measurement& measurement = standing_.measurement(index);
-    if (const auto time = measurement.value("time"), energy = measurement.value("energy"); time && energy)
-      list.push_back({index, *time, *energy});
+    const double time = measurement.value("time").value_or(0), energy = measurement.value("energy").value_or(0);
+    if (time > 0 && energy > 0) list.push_back({index, time, energy});
   }
   std::ranges::sort(list, {}, &TimedConfiguration::energy);
   if (list.size() > kCandidates) list.resize(kCandidates);

@@ -56,6 +56,7 @@ class ScreeningSource : public Source {
 
   /// Those whose energy is to be measured next: incumbents, then the most promising, `room` at most.
   std::vector<ConfigurationIndex> promising(std::size_t room) const;
+  /// What was measured, the least first, `kCandidates` at most.
   std::vector<TimedConfiguration> least_energies() const;
   /// Why there is no time for the energy of one more; empty if there is.
   std::string no_time() const;
