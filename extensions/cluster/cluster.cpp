@@ -110,7 +110,7 @@ std::string Cluster::description() const {
       devices += node->devices().size();
     }
   });
-  return fmt::format("{} of {} nodes, {} devices so far ({})", ready, nodes, devices, opened_.description);
+  return fmt::format("{} of {} nodes, devices so far: {} ({})", ready, nodes, devices, opened_.description);
 }
 
 std::size_t Cluster::capacity() const {

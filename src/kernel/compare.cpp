@@ -238,10 +238,12 @@ std::vector<double> reduced(Compare how, std::vector<double> values) {
   return values;
 }
 
+bool is_whole(ElementType type) { return type < ElementType::float16; }
+
 }  // namespace
 
 std::size_t nans_in(ElementType type, std::span<const std::byte> contents) {
-  if (type < ElementType::float16) return 0;  // integers
+  if (is_whole(type)) return 0;
   return with_elements(type, [&]<class T>(T, auto load) {
     std::size_t count = 0;
     for (std::size_t i = 0; i < contents.size() / sizeof(T); ++i) count += std::isnan(load(element<T>(contents, i)));
@@ -261,6 +263,16 @@ BufferComparison compare(Compare how, ElementType type, std::span<const std::byt
                       ? "sorted, " + found.message
                       : fmt::format("its {} is {:.9g} instead of {:.9g}", to_string(how), ours.front(), theirs.front());
   return found;
+}
+
+BufferComparison compare_output(const Verification& verification, const std::string& output, ElementType type,
+                                std::span<const std::byte> actual, std::span<const std::byte> expected) {
+  const auto how = verification.compare.find(output);
+  const Verification usual;
+  const bool exact = is_whole(type) && verification.absolute_tolerance == usual.absolute_tolerance &&
+                     verification.relative_tolerance == usual.relative_tolerance;
+  return compare(how == verification.compare.end() ? Compare::elements : how->second, type, actual, expected,
+                 exact ? 0 : verification.absolute_tolerance, exact ? 0 : verification.relative_tolerance);
 }
 
 }  // namespace ergotune

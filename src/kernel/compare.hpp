@@ -10,6 +10,7 @@
 namespace ergotune {
 
 enum class Compare;
+struct Verification;
 
 struct BufferComparison {
   bool equal = true;
@@ -32,5 +33,10 @@ std::size_t nans_in(ElementType type, std::span<const std::byte> contents);
 /// Compares sums, extremes or sorted elements of both, as real numbers with the same tolerances.
 BufferComparison compare(Compare how, ElementType type, std::span<const std::byte> actual,
                          std::span<const std::byte> expected, double absolute_tolerance, double relative_tolerance);
+
+/// Compares an output as its verification states. Whole numbers have to be equal unless a tolerance differs from its
+/// default, which is meant for rounding.
+BufferComparison compare_output(const Verification& verification, const std::string& output, ElementType type,
+                                std::span<const std::byte> actual, std::span<const std::byte> expected);
 
 }  // namespace ergotune

@@ -198,10 +198,8 @@ std::string TunedKernel::difference(const OnlineTuning& online) const {
     if (const auto& named = verification.outputs;
         !named.empty() && std::ranges::find(named, argument.name) == named.end())
       continue;
-    const auto how = verification.compare.find(argument.name);
-    const auto compared = compare(how == verification.compare.end() ? Compare::elements : how->second, argument.type,
-                                  output.tested->read(), output.own->read(), verification.absolute_tolerance,
-                                  verification.relative_tolerance);
+    const auto compared =
+        compare_output(verification, argument.name, argument.type, output.tested->read(), output.own->read());
     if (!compared.equal) return fmt::format("of \"{}\", {}", argument.name, compared.message);
   }
   return {};

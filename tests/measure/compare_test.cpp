@@ -136,6 +136,27 @@ TEST(Compare, WhatTheNumberOrOrderOfElementsDoesNotChange) {
             "");
 }
 
+// The default tolerances are for rounding: a count that is one too small is wrong.
+TEST(Compare, WholeNumbersAreEqualUnlessAToleranceIsGiven) {
+  Verification verification;
+  const std::vector<std::int32_t> counts{7, 131330}, expected{7, 131331};
+  const auto equal = [&] {
+    return compare_output(verification, "counts", ElementType::int32, std::as_bytes(std::span(counts)),
+                          std::as_bytes(std::span(expected)))
+        .equal;
+  };
+  EXPECT_FALSE(equal());
+  verification.compare["counts"] = Compare::sum;
+  EXPECT_FALSE(equal());
+  verification.absolute_tolerance = 1;
+  EXPECT_TRUE(equal());
+  const std::vector<float> sums{131330}, expected_sums{131331};
+  verification = {};
+  EXPECT_TRUE(compare_output(verification, "sums", ElementType::float32, std::as_bytes(std::span(sums)),
+                             std::as_bytes(std::span(expected_sums)))
+                  .equal);
+}
+
 template <class T>
 void check_whole_numbers(ElementType type) {
   const T low = std::numeric_limits<T>::min(), high = std::numeric_limits<T>::max();

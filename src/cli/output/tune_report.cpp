@@ -132,8 +132,14 @@ void print_gains(const RankedResults& ranked, double best) {
   if (ranked.default_row) {
     if (const auto value = ranked.value(*ranked.default_row)) {
       const bool behind = ranked.confidence.confirmation_repeats > 0 && !ranked.is_confirmed(*ranked.default_row);
+      const auto is_vague = [&](std::size_t row) {
+        const auto own = ranked.value(row);
+        return own && ranked.measurement(row).half_width(ranked.objective.quantity()) >= std::abs(*own);
+      };
+      const bool vague = is_vague(*ranked.default_row) || is_vague(ranked.best.front());
       print_gain(*value, ranked.gain_over_default(), "default",
-                 settings_text(ranked.results, *ranked.default_row) + mark + (behind ? ", not confirmed" : ""));
+                 settings_text(ranked.results, *ranked.default_row) + mark + (behind ? ", not confirmed" : "") +
+                     (vague ? "; not certain: an interval is wider than its value" : ""));
     } else {
       fmt::print("  the default configuration failed: {}\n", ranked.measurement(*ranked.default_row).message);
     }
@@ -243,7 +249,7 @@ void print_device_shares(const SessionResult& result) {
   fmt::print("\nDevices, compared by the default on each of them (1: their mean):\n");
   for (const DeviceResult& gpu : result.gpus) {
     const double rate = static_cast<double>(gpu.results) / std::max(1e-9, gpu.busy_seconds + gpu.idle_seconds);
-    fmt::print("  {}{}  {} measured, {}, {:.0f} % idle", gpu.id, gpu.lost ? " (lost)" : "", gpu.results,
+    fmt::print("  {}{}  {}, {}, {:.0f} % idle", gpu.id, gpu.lost ? " (lost)" : "", counted(gpu.results, "result"),
                rate_text(rate), 100 * gpu.idle_seconds / std::max(1e-9, gpu.busy_seconds + gpu.idle_seconds));
     for (const char* name : {"time", "energy"})
       if (const auto factor = gpu.factors.find(name); factor != gpu.factors.end())

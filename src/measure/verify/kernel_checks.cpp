@@ -114,10 +114,8 @@ void KernelChecks::compare_with_reference(Checked& checked, const LoadedIteratio
   for (const auto& [name, contents] : expected(checked, first, inputs, configuration)) {
     const auto& wanted = verification.outputs;
     if (!wanted.empty() && std::ranges::find(wanted, name) == wanted.end()) continue;
-    const auto how = verification.compare.find(name);
     const BufferComparison found =
-        compare(how == verification.compare.end() ? Compare::elements : how->second, buffers_.argument(name).type,
-                actual.at(name), contents, verification.absolute_tolerance, verification.relative_tolerance);
+        compare_output(verification, name, buffers_.argument(name).type, actual.at(name), contents);
     error = std::max(error, found.error);
     if (!found.equal)
       result.message += fmt::format("{}kernel \"{}\" beside its reference: output \"{}\": {}",

@@ -315,11 +315,8 @@ bool OutputCheck::right(Measurement& result) {
   for (const std::string& name : buffers_.outputs()) {
     const auto known = expected_->find(name);
     if (known == expected_->end() || !compared(name)) continue;
-    const auto& wanted = problem_.verification.compare;
-    const auto how = wanted.find(name);
     const BufferComparison found =
-        compare(how == wanted.end() ? Compare::elements : how->second, buffers_.argument(name).type, actual_[name],
-                known->second, problem_.verification.absolute_tolerance, problem_.verification.relative_tolerance);
+        compare_output(problem_.verification, name, buffers_.argument(name).type, actual_[name], known->second);
     error = std::max(error, found.error);
     if (!found.equal) {
       result.message =

@@ -831,7 +831,8 @@ const std::vector<Field<Verification>>& fields<Verification>() {
   static const std::vector<Field<T>> table{
       field<T>("absolute_tolerance", &T::absolute_tolerance,
                "An output is correct if |x - reference| <= absolute + relative * |reference|"),
-      field<T>("relative_tolerance", &T::relative_tolerance, "The same"),
+      field<T>("relative_tolerance", &T::relative_tolerance,
+               "The same; whole numbers have to be equal unless one of the two is given"),
       field<T>("outputs", &T::outputs, "The outputs that are compared", {.otherwise = "all"}),
       field<T>("compare", &T::compare, "Outputs that are compared as a whole, by name", {.otherwise = "\"elements\""}),
       field<T>("per_configuration", &T::per_configuration, kPerConfiguration),
