@@ -112,23 +112,25 @@ TEST_F(Screening, TheEnergyOfTheBestOfAnEarlierSearchIsMeasured) {
   EXPECT_TRUE(energies.contains(space.configuration(fastest_there)));
 }
 
-// What an earlier search found to be fast is timed here as well, so that its energy may be measured.
+// What an earlier search found to be fast is timed here as well, though it is not fast here.
 TEST_F(Screening, TimesTheBestOfAnEarlierSearch) {
-  std::vector<std::pair<double, ConfigurationIndex>> order;
   PriorResults prior{"by time", {}};
-  for (ConfigurationIndex i = 0; i < space.size(); i += 3) {
+  std::vector<ConfigurationIndex> best;
+  for (ConfigurationIndex i = 0; i < space.size(); ++i) {
     Outcome outcome;
     outcome.ok = true;
     outcome.values = {time_of(space.configuration(i))};
-    order.emplace_back(outcome.values.front(), i);
+    if (i % 67 == 5) {
+      outcome.values.front() *= 1e-2;
+      best.push_back(i);
+    }
     prior.outcomes.emplace_back(i, outcome);
   }
-  std::ranges::sort(order);
   options.priors = {prior};
   options.budget.evaluations = 40;
   options.confirm = false;
   run();
-  for (std::size_t i = 0; i < 8; ++i) EXPECT_TRUE(evaluator.measured.contains(order[i].second)) << i;
+  for (const ConfigurationIndex index : best) EXPECT_TRUE(evaluator.measured.contains(index)) << index;
 }
 
 // Of equal times, the power of what was measured says which parameter's values need less energy.
