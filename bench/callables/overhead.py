@@ -1,6 +1,6 @@
 """What tuning a callable costs beyond compiling and running it: ergotune.tune_callable against a loop of events.
 
-    python3 bench/callables/overhead.py [--framework cupy|numba|triton|numpy] [--configurations FEW MANY]
+    python3 bench/callables/overhead.py [--framework cupy|numba|pycuda|triton|numpy] [--configurations FEW MANY]
 
 Both run the same configurations in this process. The loop launches each 13 times: once to compile, twice to warm up, and ten times between
 events. ergotune launches as often, or more where a launch is shorter than 0.4 ms, since its samples last that long and the first of them is not
@@ -16,17 +16,17 @@ import time
 LAUNCHES = 10
 SIZE = 1 << 22
 ROUNDS = 32
+SAXPY = r"""
+extern "C" __global__ void saxpy(const float* x, float* y, int n, int rounds) {
+  for (int r = 0; r < rounds; ++r)
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) y[i] = r * x[i];
+}"""
 
 
 def cupy_case():
     import cupy
 
-    source = r"""
-    extern "C" __global__ void saxpy(const float* x, float* y, int n, int rounds) {
-      for (int r = 0; r < rounds; ++r)
-        for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) y[i] = r * x[i];
-    }"""
-    kernel = cupy.RawKernel(source, "saxpy")
+    kernel = cupy.RawKernel(SAXPY, "saxpy")
     kernel.compile()
     x = cupy.random.random(SIZE, dtype=cupy.float32)
 
@@ -74,6 +74,22 @@ def triton_case():
         lambda: torch.cuda.Event(enable_timing=True), lambda one, other: 1e-3 * one.elapsed_time(other), torch.cuda.synchronize
 
 
+def pycuda_case():
+    import numpy as np
+    import pycuda.autoprimaryctx
+    import pycuda.driver as driver
+    import pycuda.gpuarray as gpuarray
+    from pycuda.compiler import SourceModule
+
+    kernel = SourceModule(SAXPY, no_extern_c=True).get_function("saxpy")
+    x = gpuarray.to_gpu(np.ones(SIZE, dtype=np.float32))
+
+    def make(x, y, block, blocks):
+        return lambda: kernel(x, y, np.int32(SIZE), np.int32(ROUNDS), block=(block, 1, 1), grid=(blocks, 1))
+
+    return make, {"x": x, "y": gpuarray.zeros_like(x)}, driver.Event, lambda one, other: 1e-3 * one.time_till(other), driver.Context.synchronize
+
+
 def numpy_case():
     """On the CPU: a clock is read in the place of an event."""
     import numpy as np
@@ -90,12 +106,15 @@ def numpy_case():
     return make, {"x": x, "y": np.zeros_like(x)}, Event, lambda one, other: other.seconds - one.seconds, lambda: None
 
 
+CASES = {"cupy": cupy_case, "numba": numba_case, "pycuda": pycuda_case, "triton": triton_case, "numpy": numpy_case}
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--framework", choices=["cupy", "numba", "triton", "numpy"], default="cupy")
+    parser.add_argument("--framework", choices=sorted(CASES), default="cupy")
     parser.add_argument("--configurations", type=int, nargs=2, default=[40, 200], help="the costs of two sessions give that of a configuration")
     options = parser.parse_args()
-    make, arguments, event, elapsed, synchronise = {"cupy": cupy_case, "numba": numba_case, "triton": triton_case, "numpy": numpy_case}[options.framework]()
+    make, arguments, event, elapsed, synchronise = CASES[options.framework]()
 
     def space_of(count):
         return {"block": [64, 128, 256, 512], "blocks": [256 + 2 * i for i in range(count // 4)]}
