@@ -71,7 +71,7 @@ TEST(Refused, OptionsThatNoSourceTakes) {
 }
 
 TEST(Refused, ParametersWithTheNameOfAQuantity) {
-  for (const char* name : {"time", "energy", "launches", "achieved_occupancy"})
+  for (const char* name : {"time", "energy", "peak_memory", "achieved_occupancy"})
     EXPECT_EQ(line_of_fault("space_only = true\n[parameters]\nX = [1, 2]\n" + std::string(name) + " = [1, 2]\n"), 4)
         << name;
   EXPECT_EQ(line_of_fault(space("times = [1, 2]\n")), -1);
