@@ -83,7 +83,6 @@ class Call {
     for (int i = 0; i < state->fault_count; ++i) {
       Fault& f = state->faults[i];
       if (std::strcmp(f.function, function) != 0 && std::strcmp(f.function, "*") != 0) continue;
-      if (model_now(*state) < f.after_time) continue;
       const std::uint64_t call = f.calls++;
       if (call < f.after_calls) continue;
       if (f.for_calls && call >= f.after_calls + f.for_calls) continue;
