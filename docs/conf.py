@@ -105,6 +105,15 @@ def command_reference():
     return "\n".join(parts)
 
 
+def verbs_in_python():
+    """A table of the functions that the help of each verb names."""
+    if not COMMAND:
+        return "*The command was not built when this site was.*\n"
+    rows = [(verb, shell.help_of(COMMAND, (verb,)).partition("\nIn Python: ")[2]) for verb in shell.verbs(Bench)]
+    calls = ((verb, re.sub(r"(ergotune\.\w+(?:\.\w+)*(?:\([^()]*\))?)", r"`\1`", " ".join(text.split()))) for verb, text in rows)
+    return "\n".join(["| command | Python |", "| --- | --- |", *(f"| `{verb}` | {text} |" for verb, text in calls)]) + "\n"
+
+
 def rewrite_links(folder, text):
     """Links of a page in `folder` to files that are not part of the site become the file's path in the repository."""
 
@@ -130,6 +139,8 @@ def read_source(_, docname, source):
     text = source[0]
     if docname == "cli":
         text = text.replace("<!-- generated: ergotune VERB --help -->", command_reference())
+    if docname == "python":
+        text = text.replace('<!-- generated: the line "In Python" of ergotune VERB --help -->', verbs_in_python())
     if docname == "examples":
         gallery = (ROOT / "examples/README.md").read_text().partition("\n")[2]
         text = text.replace("<!-- generated: examples/README.md -->", rewrite_links(ROOT / "examples", gallery))

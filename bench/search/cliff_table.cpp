@@ -1,4 +1,4 @@
-#include "cliff_table.hpp"
+#include "tables.hpp"
 
 #include <fmt/format.h>
 #include <time.h>

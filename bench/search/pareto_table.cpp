@@ -1,4 +1,4 @@
-#include "pareto_table.hpp"
+#include "tables.hpp"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "prior_table.hpp"
+#include "tables.hpp"
 
 #include <fmt/format.h>
 

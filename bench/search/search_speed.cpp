@@ -28,14 +28,10 @@
 #include <sstream>
 
 #include "base/hash.hpp"
-#include "cliff_table.hpp"
 #include "ergotune/problem_file.hpp"
 #include "ergotune/strategy.hpp"
 #include "evaluate/recorded/replay.hpp"
-#include "noise_table.hpp"
-#include "pareto_table.hpp"
-#include "prior_table.hpp"
-#include "wall_table.hpp"
+#include "tables.hpp"
 
 namespace {
 

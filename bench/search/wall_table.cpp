@@ -1,4 +1,4 @@
-#include "wall_table.hpp"
+#include "tables.hpp"
 
 #include <fmt/format.h>
 #include <time.h>

@@ -110,7 +110,6 @@ struct Functions : DriverTable {
   EntryPoint<int(Handle, char*, unsigned)> uuid{this, "nvmlDeviceGetUUID"};
 
   EntryPoint<int(char*, unsigned)> driver_version{this, "nvmlSystemGetDriverVersion", Need::optional};
-  EntryPoint<int(const char*, Handle*)> handle_by_uuid{this, "nvmlDeviceGetHandleByUUID", Need::optional};
   EntryPoint<int(Handle, PciInfo*)> pci_info{this, "nvmlDeviceGetPciInfo_v3", Need::optional};
   EntryPoint<int(Handle, unsigned*)> architecture{this, "nvmlDeviceGetArchitecture", Need::optional};
   EntryPoint<int(Handle, unsigned*)> power_usage{this, "nvmlDeviceGetPowerUsage", Need::optional};
@@ -122,7 +121,6 @@ struct Functions : DriverTable {
   EntryPoint<int(Handle, int, unsigned*)> temperature{this, "nvmlDeviceGetTemperature", Need::optional};
   EntryPoint<int(Handle, Temperature*)> temperature_v{this, "nvmlDeviceGetTemperatureV", Need::optional};
   EntryPoint<int(Handle, int, unsigned*)> clock_info{this, "nvmlDeviceGetClockInfo", Need::optional};
-  EntryPoint<int(Handle, int, unsigned*)> max_clock_info{this, "nvmlDeviceGetMaxClockInfo", Need::optional};
   EntryPoint<int(Handle, unsigned*, unsigned*)> supported_memory_clocks{this, "nvmlDeviceGetSupportedMemoryClocks",
                                                                         Need::optional};
   EntryPoint<int(Handle, unsigned, unsigned*, unsigned*)> supported_graphics_clocks{

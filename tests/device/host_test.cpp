@@ -4,12 +4,15 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <limits>
 
 #include "device/fortran.hpp"
 #include "device_fixtures.hpp"
+#include "temporary_folder.hpp"
 
 using namespace ergotune;
 using namespace ergotune::test;
@@ -410,6 +413,27 @@ TEST_F(HostTest, AViewIsAPartOfItsBuffer) {
   std::vector<int> two(2);
   device_->read(*whole, std::as_writable_bytes(std::span(two)), 4096 + 4);
   EXPECT_EQ(two, (std::vector<int>{-1, 1}));
+}
+
+/// Whether a folder of this name and age in hours, left by a compiler that was killed, is still there after a
+/// compilation.
+bool stays(const std::string& name, int age) {
+  const TemporaryFolder here;
+  ::setenv("TMPDIR", here.path().c_str(), 1);
+  const std::filesystem::path folder = here.path() / name;
+  std::filesystem::create_directory(folder);
+  std::ofstream(folder / "kernel.c") << "void f(void) {}";
+  std::filesystem::last_write_time(folder, std::filesystem::file_time_type::clock::now() - std::chrono::hours(age));
+  open_compiler("host")->compile(job(Language::c, "void f(void) {}", "f", {}));
+  return std::filesystem::exists(folder / "kernel.c");
+}
+
+TEST(HostLeftovers, AreRemovedAfterADay) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";  // once in a process: each look has its own
+  EXPECT_EXIT(::exit(stays("ergotune-host-aB3xYz", 25)), testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(::exit(stays("ergotune-host-aB3xYz", 1)), testing::ExitedWithCode(1), "")
+      << "somebody may be compiling there";
+  EXPECT_EXIT(::exit(stays("somebodys-host-aB3xYz", 25)), testing::ExitedWithCode(1), "");
 }
 
 }  // namespace

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import ergotune
+from ergotune import _core
 
 ROOT = Path(__file__).parents[2]
 GEMM = ROOT / "examples/clocks/simulated_gemm.toml"
@@ -250,14 +251,14 @@ def test_predictions_are_those_of_the_command(command, tmp_path):
         ergotune.predict(store, configurations=[{"block_size_x": 7}])
 
 
-def test_each_verb_has_its_function_in_the_manual():
+def test_the_help_of_each_verb_names_its_function():
     program = os.environ.get("ERGOTUNE_COMMAND", str(ROOT / "build/release/ergotune"))
     offered = re.findall(r"^  ([a-z]+)", subprocess.run([program, "--help"], capture_output=True, text=True).stdout, re.MULTILINE)
-    table = (ROOT / "docs/python.md").read_text().split("## The command's verbs in Python")[1].split("\n## ")[0]
-    listed = {verb for row in re.findall(r"^\| (`.*?) \|", table, re.MULTILINE) for verb in re.findall(r"`(\w+)`", row)}
-    assert listed == set(offered)
-    for name in re.findall(r"ergotune\.(\w+)", table):
-        assert hasattr(ergotune, name) or name == "launcher", name
+    for verb in offered:
+        shown = subprocess.run([program, verb, "--help"], capture_output=True, text=True).stdout.partition("\nIn Python: ")[2]
+        assert shown, verb
+        for name in re.findall(r"ergotune\.(\w+)", shown):
+            assert hasattr(ergotune, name) or name == "launcher", (verb, name)
 
 
 def test_the_manual_has_every_name_of_the_package():
@@ -330,3 +331,24 @@ block = ["block"]
     source.write_text(text)
     (tmp_path / "p.toml").write_text(problem.replace("global = [4096]", "global = [2048]"))
     assert "kernel.launch" in tune()
+
+
+def test_every_keyword_reaches_the_study_of_temperature(tmp_path, monkeypatch):
+    given = {}
+    monkeypatch.setattr(_core, "temperature", lambda problem, settings, *options: given.update(settings, options=options))
+    problem = ergotune.Problem("p")
+    ergotune.temperature(problem, {"tile": 2}, runs=50, seconds=90, rest=5, every=10, at=45, csv=tmp_path / "t.csv", figure="t.svg",
+                         keep=False, device="cuda:0", sensor="nvml:0", control="nvml:0")
+    assert given["options"] == ('{"tile": 2}', 50, 90, 5, 10, 45, str(tmp_path / "t.csv"), "t.svg", False)
+    assert (given["device"], given["sensors"], given["controls"]) == ("cuda:0", ["nvml:0"], ["nvml:0"])
+
+
+@pytest.mark.skipif("ERGOTUNE_COMMAND" not in os.environ, reason="the package's own command is looked for")
+def test_a_mistake_in_a_study_of_temperature_is_raised_with_its_message(tmp_path):
+    problem = tmp_path / "p.toml"
+    problem.write_text('name = "p"\n[parameters]\ntile = [1]\n[kernel]\nfunction = "work"\n[kernel.source.c]\n'
+                       'text = "void work(void) {}"\n')
+    with pytest.raises(ergotune.UserError, match="a simulation or a recording has no temperature"):
+        ergotune.temperature(problem, device="sim:a100")
+    with pytest.raises(ergotune.UserError, match="at least 8"):
+        ergotune.temperature(problem, runs=2)

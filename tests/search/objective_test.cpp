@@ -179,7 +179,7 @@ TEST(ObjectiveUnit, FollowsFromTheExpression) {
   EXPECT_EQ(unit("time * energy"), "J s");
   EXPECT_EQ(unit("energy / time"), "J/s");
   EXPECT_EQ(unit("1 / (time * energy)"), "1/(J s)");
-  EXPECT_EQ(unit("time + host_time"), "s");
+  EXPECT_EQ(unit("time + cpu_time"), "s");
   EXPECT_EQ(unit("log(time)"), "");
   EXPECT_EQ(unit("0.3 * time + 0.7 * energy"), "");
   EXPECT_EQ(unit("time + 1"), "");

@@ -336,7 +336,8 @@ void add_capture_command(Verb app) {
   verb.footer(
       "The program runs once. With --json its standard output goes to standard error.\n"
       "Example: ergotune capture --kernel scale -o captured -- ./app\n"
-      "         ergotune tune captured");
+      "         ergotune tune captured\n"
+      "In Python: the command only, because it starts and watches another program");
   verb.keep_rest();
   verb.callback([arguments, verb] { run(*arguments, verb.rest()); });
 }

@@ -183,7 +183,8 @@ void add_run_command(Verb app) {
       "standard error.\n"
       "Examples:\n"
       "  ergotune run --wisdom captured -- ./app\n"
-      "  ergotune run --wisdom captured --clocks -- ./app");
+      "  ergotune run --wisdom captured --clocks -- ./app\n"
+      "In Python: the command only, because it starts and watches another program");
   verb.keep_rest();
   verb.callback([arguments, verb] { run(*arguments, verb.rest()); });
 }

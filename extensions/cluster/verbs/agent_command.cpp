@@ -90,7 +90,8 @@ void add_agent_command(Verb app) {
       "Standard input and output are a pipe to the session, and nothing that prints can disturb it. For a terminal "
       "this is of no\n"
       "use: see the page \"Clusters: several nodes\".\n"
-      "Example:\n  ergotune tune gemm.toml --node-command 'ssh gpu3 /opt/bin/ergotune agent' --budget 10min");
+      "Example:\n  ergotune tune gemm.toml --node-command 'ssh gpu3 /opt/bin/ergotune agent' --budget 10min\n"
+      "In Python: ergotune.tune(problem, executor=...) starts it on each worker");
   verb.callback([node] {
     AgentOptions options;
     if (::isatty(STDIN_FILENO) == 1)

@@ -217,7 +217,8 @@ void add_counters_command(Verb app) {
   verb.require_verb();
   verb.footer(
       "Examples:\n  ergotune counters list\n  ergotune counters check ipc dram__bytes_read.sum --device sm_90\n"
-      "  ergotune tune gemm.toml --device cuda:0 --observe counters");
+      "  ergotune tune gemm.toml --device cuda:0 --observe counters\n"
+      "In Python: the command only; observers=[\"counters\"] counts");
   Verb list = verb.add_verb("list", "Counters by the names that papers use, and a chip's own metrics");
   list.add_option("--device", arguments->device,
                   "A CUDA device (cuda:0), or a chip without one: sm_75, sm_80, sm_89, sm_90 ...");

@@ -286,7 +286,8 @@ void add_govern_command(Verb app) {
       "  ergotune govern --control nvml:0 -o governed.json -- python3 train.py\n"
       "The program reports its progress by making the file $ERGOTUNE_PROGRESS one byte longer for each unit of its "
       "work, or\n"
-      "by energy regions that end. Settings are restored however the program or this command ends.");
+      "by energy regions that end. Settings are restored however the program or this command ends.\n"
+      "In Python: the command only, because it starts and watches another program");
   verb.callback([arguments] { govern(*arguments); });
 }
 

@@ -183,7 +183,9 @@ void add_program_command(Verb app) {
       "  ergotune program --nodes slurm -- srun --overlap ./simulate input.nml\n"
       "The program runs several times; what it writes it writes each time. Settings are restored however it ends. "
       "Without\n"
-      "a clock or limit that can be set, time and energy of the program as it is are measured.");
+      "a clock or limit that can be set, time and energy of the program as it is are measured.\n"
+      "In Python: ergotune.program([\"./simulate\", \"input.nml\"], max_slowdown=0.05);\n"
+      "code parameters of a program: ergotune.tune of a problem with [program]");
   verb.callback([arguments] { program(arguments->search, *arguments); });
 }
 

@@ -308,7 +308,8 @@ void add_score_command(Verb app) {
       "Examples:\n"
       "  ergotune score --list\n"
       "  ergotune score --data recordings/ --strategies auto,simulated_annealing --repeats 20 --figure scores.svg\n"
-      "  ergotune score --data recordings/ --tune-strategy genetic --trials 40");
+      "  ergotune score --data recordings/ --tune-strategy genetic --trials 40\n"
+      "In Python: the command only");
   verb.callback([arguments] { run_score(*arguments); });
 }
 

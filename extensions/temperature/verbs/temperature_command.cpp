@@ -78,7 +78,8 @@ void add_temperature_command(Verb app) {
   verb.footer(
       "The device's change of power with temperature is kept per device and driver; the objective and quantity\n"
       "corrected_energy uses it.\n"
-      "Example: ergotune temperature gemm.toml --config '{\"MWG\": 64}' --runs 500 --rest 20 --at 50 --figure t.svg");
+      "Example: ergotune temperature gemm.toml --config '{\"MWG\": 64}' --runs 500 --rest 20 --at 50 --figure t.svg\n"
+      "In Python: ergotune.temperature(\"gemm.toml\", {\"MWG\": 64}, runs=300, rest=20)");
   verb.callback([arguments] { study(*arguments); });
 }
 

@@ -68,7 +68,8 @@ void add_watch_command(Verb app) {
       "  ergotune watch . --json\n"
       "It reads what is stored and changes nothing; stop, pause and \"confirm now\" are asked of the session at work. "
       "The link\n"
-      "holds a secret: who has it may see the sessions and end them.");
+      "holds a secret: who has it may see the sessions and end them.\n"
+      "In Python: ergotune.watch(\"results.db\")");
   verb.callback([arguments] { watch(*arguments); });
 }
 

@@ -156,7 +156,8 @@ void add_analyse_command(Verb app) {
       "Examples:\n"
       "  ergotune analyse ergotune.db --figure tradeoff.svg\n"
       "  ergotune analyse recorded.json --json\n"
-      "  ergotune analyse gemm.toml --device sim:a100");
+      "  ergotune analyse gemm.toml --device sim:a100\n"
+      "In Python: ergotune.analyse(\"results.db\")");
   verb.callback([arguments] { analyse(*arguments); });
 }
 

@@ -63,7 +63,8 @@ void add_calibrate_command(Verb app) {
       "Drives square waves and random loads on the device and fits update period, averaging window and lag. The "
       "result\n"
       "is kept for this device and driver, and used whenever the sensor is opened.\n"
-      "Example: ergotune calibrate --sensor nvml:0/energy");
+      "Example: ergotune calibrate --sensor nvml:0/energy\n"
+      "In Python: ergotune.calibrate(\"nvml:0/energy\")");
   verb.callback([arguments] { run(*arguments); });
 }
 

@@ -200,7 +200,8 @@ void add_clocks_command(Verb app) {
   clocks.footer(
       "Examples:\n  ergotune clocks status --json\n  ergotune clocks set --core-clock 1395 -- ./simulate\n  ergotune "
       "clocks restore\n\nA tuning session restores everything by itself, also when it is killed; `restore` is for "
-      "what is left when its guardian was killed too, or the machine went down.");
+      "what is left when its guardian was killed too, or the machine went down.\n"
+      "In Python: ergotune.clock_status(), ergotune.clocks(core_clock_mhz=1395), ergotune.restore_clocks()");
 
   struct Options {
     bool json = false;

@@ -98,7 +98,8 @@ void add_compare_command(Verb app) {
       "Examples:\n"
       "  ergotune compare before.db after.db\n"
       "  ergotune compare results.db:1 results.db:2 --objective time\n"
-      "  ergotune compare recorded_a100.json recorded_mi250x.json --json");
+      "  ergotune compare recorded_a100.json recorded_mi250x.json --json\n"
+      "In Python: ergotune.compare(\"before.db\", \"after.db\")");
   verb.callback([arguments] { compare(*arguments); });
 }
 

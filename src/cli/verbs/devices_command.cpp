@@ -193,7 +193,8 @@ void add_devices_command(Verb app) {
   verb.add_option("--wait", options->seconds, "With nodes: give up after so many seconds (60)");
   verb.footer(
       "Examples:\n  ergotune devices --details\n  ergotune devices --json\n  ergotune devices --node-command 'ssh gpu3 "
-      "{}'");
+      "{}'\n"
+      "In Python: ergotune.devices()");
   verb.callback([options] {
     if (options->any()) return list_cluster(*options, options->json);
     std::vector<std::string> notes;

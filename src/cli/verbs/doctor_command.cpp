@@ -42,7 +42,8 @@ void add_doctor_command(Verb app) {
   add_json_option(verb, *json);
   verb.footer(
       "Compiles and runs a small kernel on every device; changes no setting. Ends with 1 where none works.\n"
-      "Example:\n  ergotune doctor");
+      "Example:\n  ergotune doctor\n"
+      "In Python: ergotune.doctor()");
   verb.callback([json] {
     const Diagnosis diagnosis = diagnose(own_program());
     if (*json) {

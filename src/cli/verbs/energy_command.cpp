@@ -142,7 +142,8 @@ void add_energy_command(Verb app) {
       "  ergotune energy --sensor nvml:0 --idle 2 -o energy.json -- python3 train.py\n"
       "  ergotune energy --nodes slurm --price 0.25 --co2 380 -o job.json -- srun ./simulate input.nml\n"
       "The program keeps its input and output; the energy is printed on standard error, and the exit code is the "
-      "program's.");
+      "program's.\n"
+      "In Python: ergotune.energy(\"nvml:0\")");
   verb.callback([arguments] { energy(*arguments); });
 }
 

@@ -68,7 +68,8 @@ void add_export_command(Verb app) {
       "  ergotune export results.db --format kt -o cache.json\n"
       "  ergotune export results.db --format header -o gemm_tuned.h\n"
       "  ergotune export results.db --format wisdom -o wisdom\n"
-      "  ergotune export results.db --session 1 --format csv");
+      "  ergotune export results.db --session 1 --format csv\n"
+      "In Python: ergotune.export_results(\"results.db\", \"cache.json\", format=\"kt\")");
   verb.callback([options] { export_with(*options); });
 }
 

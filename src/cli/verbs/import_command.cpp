@@ -43,7 +43,8 @@ void add_import_command(Verb app) {
       "A T1 file beside it (convolution.T1.json for convolution_A100.json.gz) gives restrictions and defaults.\n"
       "Examples:\n"
       "  ergotune import convolution_A100.json.gz --store results.db\n"
-      "  ergotune import recorded.json --store results.db --device \"My GPU\" --json");
+      "  ergotune import recorded.json --store results.db --device \"My GPU\" --json\n"
+      "In Python: ergotune.import_results(\"cache.json\", \"results.db\")");
   verb.callback([options] { import_file(*options); });
 }
 

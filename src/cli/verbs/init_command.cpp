@@ -62,7 +62,8 @@ void add_init_command(Verb app) {
       "What it had to guess is marked CHECK in the file and listed.\n"
       "Examples:\n"
       "  ergotune init kernel.cu\n"
-      "  ergotune init kernel.cl run.py");
+      "  ergotune init kernel.cl run.py\n"
+      "In Python: ergotune.draft_problem(\"kernel.cu\")");
   verb.callback([options] {
     const std::filesystem::path source = options->source;
     std::filesystem::path output = options->output;

@@ -344,7 +344,8 @@ void add_measure_command(Verb app) {
       "  ergotune measure gemm.toml --config '{\"MWG\": 64, \"NWG\": 64}' --json\n"
       "  ergotune measure gemm.toml --observe host_time:passes=3\n"
       "  ergotune measure pipeline.toml --attribute shapley --store apart.db\n"
-      "  ergotune measure gemm.toml --device sim:a100 --objective energy --store results.db");
+      "  ergotune measure gemm.toml --device sim:a100 --objective energy --store results.db\n"
+      "In Python: ergotune.measure(problem, {\"MWG\": 64}); with --apart ergotune.measure_apart");
   verb.callback([arguments] { measure(*arguments); });
 }
 

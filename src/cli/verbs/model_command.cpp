@@ -187,7 +187,8 @@ void add_model_command(Verb app) {
       "Examples:\n"
       "  ergotune model --from cache.json\n"
       "  ergotune model --from samples.csv --json\n"
-      "  ergotune model --device sim:h100 --figure power.svg");
+      "  ergotune model --device sim:h100 --figure power.svg\n"
+      "In Python: ergotune.model(\"cuda:0\")");
   verb.callback([arguments] { fit(*arguments); });
 }
 

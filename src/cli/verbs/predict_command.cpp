@@ -75,7 +75,8 @@ void add_predict_command(Verb app) {
       "  ergotune predict tuned.db\n"
       "  ergotune predict tuned.db --by energy --top 20 --json\n"
       "  ergotune predict tuned.db --config '{\"VWM\": 2}'\n"
-      "Values are modelled by a Gaussian process over the measured configurations of the session.");
+      "Values are modelled by a Gaussian process over the measured configurations of the session.\n"
+      "In Python: ergotune.predict(\"results.db\", configurations=[{\"MWG\": 64}])");
   verb.callback([arguments] { predict(*arguments); });
 }
 

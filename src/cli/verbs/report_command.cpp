@@ -29,7 +29,8 @@ void add_report_command(Verb app) {
       "Examples:\n"
       "  ergotune report ergotune.db -o report.html\n"
       "  ergotune report ergotune.db --objective energy\n"
-      "  ergotune report results.db --session 1 -o first.html --json");
+      "  ergotune report results.db --session 1 -o first.html --json\n"
+      "In Python: ergotune.write_report(\"results.db\", \"report.html\")");
   verb.callback([options] {
     if (options->json && options->output == "-")
       throw UserError("--json needs -o FILE: both would write to standard output");

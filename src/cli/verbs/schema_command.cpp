@@ -48,7 +48,8 @@ void add_schema_command(Verb app) {
   verb.footer(
       "A problem file names its schema in the first line: #:schema problem.schema.json\n"
       "Example:\n"
-      "  ergotune schema problem");
+      "  ergotune schema problem\n"
+      "In Python: ergotune.schema(\"problem\")");
   verb.callback([options] {
     const Document& document = document_named(options->document);
     if (options->markdown && !document.tables)

@@ -244,7 +244,8 @@ void add_show_command(Verb app) {
       "  ergotune show results.db --session 2 --top 20 --objective energy\n"
       "  ergotune show results.db --failures\n"
       "  ergotune show results.db --sessions\n"
-      "  ergotune show cache.json --json");
+      "  ergotune show cache.json --json\n"
+      "In Python: ergotune.show(\"results.db\")");
   verb.callback([options] { show(*options); });
 }
 

@@ -278,7 +278,9 @@ void add_space_command(Verb app) {
       "  ergotune space gemm.toml --list\n"
       "  ergotune space gemm.toml --profile h100 --compile 10\n"
       "  ergotune space gemm.toml --sample 1 --json\n"
-      "  ergotune space gemm.toml --profile h100 --sample 2 --seed 7");
+      "  ergotune space gemm.toml --profile h100 --sample 2 --seed 7\n"
+      "In Python: ergotune.SearchSpace(problem): its size, explain(), sample(), neighbours();\n"
+      "with --compile ergotune.compile_check(problem, \"sim:h100\")");
   verb.callback([arguments] { run(*arguments); });
 }
 

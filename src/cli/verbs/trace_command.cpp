@@ -94,7 +94,9 @@ void add_trace_command(Verb app) {
   verb.add_option("--csv", arguments->csv, "Keep every value: time_s,series,value");
   add_figure_option(verb, arguments->figure, "power and core clock over time");
   add_json_option(verb, arguments->json);
-  verb.footer("Example: ergotune trace gemm.toml --config '{\"MWG\": 64}' --figure trace.svg --csv trace.csv");
+  verb.footer(
+      "Example: ergotune trace gemm.toml --config '{\"MWG\": 64}' --figure trace.svg --csv trace.csv\n"
+      "In Python: ergotune.trace(problem, {\"MWG\": 64}, figure=\"trace.svg\")");
   verb.callback([arguments] { record(*arguments); });
 }
 

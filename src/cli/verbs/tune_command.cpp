@@ -385,7 +385,9 @@ void add_tune_command(Verb app) {
       "  ergotune tune gemm.toml --wisdom wisdom\n"
       "  ergotune tune gemm.toml --budget 10min --watch\n"
       "  ergotune tune gemm.toml --set SIZE=1024,2048,4096 --budget 2min --tree choose.hpp\n"
-      "The same command again resumes: what is stored is not measured twice. Ctrl-C ends it with the best so far.");
+      "The same command again resumes: what is stored is not measured twice. Ctrl-C ends it with the best so far.\n"
+      "In Python: ergotune.tune(problem); with --plan ergotune.compare_plans(problem, \"all\");\n"
+      "with several values of --set ergotune.tune_sizes(problem, {\"N\": [1024, 2048]}, store=\"results.db\")");
   verb.callback([arguments] { tune(*arguments); });
 }
 

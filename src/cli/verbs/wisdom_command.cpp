@@ -376,7 +376,9 @@ void add_wisdom_command(Verb app) {
   verb.footer(
       "Examples:\n"
       "  ergotune wisdom list wisdom\n"
-      "  ergotune wisdom why wisdom gemm --device \"NVIDIA H100 80GB HBM3\" --size 4096,4096");
+      "  ergotune wisdom why wisdom gemm --device \"NVIDIA H100 80GB HBM3\" --size 4096,4096\n"
+      "In Python: ergotune.export_results(\"results.db\", \"wisdom\", format=\"wisdom\");\n"
+      "ergotune.launcher.Kernel launches by it");
 }
 
 }  // namespace ergotune::cli

@@ -5,9 +5,13 @@
 #include "base/statistics.hpp"
 #include "ergotune/error.hpp"
 #include "measure/observers/observer_registry.hpp"
+#include "problem/tables/quantity.hpp"
 
 namespace ergotune {
 namespace {
+
+const ObservedQuantity kLaunches("launches", "", "rounds that an observer was shown", std::nullopt, false);
+const ObservedQuantity kHostTime("host_time", "s", "host time of one round by itself", Direction::minimise, true);
 
 /// Counts launches.
 class LaunchCounter : public Observer {

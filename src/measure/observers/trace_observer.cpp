@@ -14,9 +14,13 @@
 #include "base/hash.hpp"
 #include "ergotune/error.hpp"
 #include "measure/energy/power_trace.hpp"
+#include "problem/tables/quantity.hpp"
 
 namespace ergotune {
 namespace {
+
+const ObservedQuantity kSettlingTime("settling_time", "s", "time from the first launch until power stays where it ends",
+                                     Direction::minimise, true);
 
 /// Converts readings to power: a counter's energy between its ticks; for other sensors, repeated values become one.
 TraceSeries as_power(const SensorTrace& sensor, double zero) {

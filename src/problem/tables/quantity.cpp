@@ -13,7 +13,7 @@ namespace {
 
 constexpr auto kLess = Direction::minimise;
 
-// docs/measuring.md holds the same table (a test compares them).
+// docs/measuring.md holds the same table, with what observers declare (a test compares them).
 constexpr QuantityInfo kQuantities[] = {
     {"time", "s", "device time of one round", Producer::device, kLess, true},
     {"energy", "J", "energy of one round", Producer::sensor, kLess, true},
@@ -54,14 +54,16 @@ constexpr QuantityInfo kQuantities[] = {
     {"static_barriers", "", "of them barriers of a block", Producer::compiler, std::nullopt, false},
     {"overlap", "", "share of a round's busy time in which kernels ran side by side", Producer::device, std::nullopt,
      false},
-    {"host_time", "s", "host time of one round by itself", Producer::observer, kLess, true},
-    {"settling_time", "s", "time from the first launch until power stays where it ends", Producer::observer, kLess,
-     true},
     {"cpu_time", "s", "CPU time of one run of a program, all its threads and processes", Producer::program, kLess,
      true},
     {"peak_memory", "B", "most memory that one process of a program had", Producer::program, kLess, true},
-    {"launches", "", "rounds that an observer was shown", Producer::observer, std::nullopt, false},
 };
+
+/// The table and what observers declare.
+std::vector<QuantityInfo>& all_quantities() {
+  static std::vector<QuantityInfo> all(std::begin(kQuantities), std::end(kQuantities));
+  return all;
+}
 
 // Quantities of one kernel of a workload: "time.NAME", "occupancy.NAME".
 constexpr QuantityInfo kTimeOfKernel{"time.NAME",      "s",   "device time of one kernel's launches in a round",
@@ -100,14 +102,18 @@ std::string to_string(Producer producer) {
   return kNames[static_cast<std::size_t>(producer)];
 }
 
-std::span<const QuantityInfo> quantities() { return kQuantities; }
+std::span<const QuantityInfo> quantities() { return all_quantities(); }
+
+ObservedQuantity::ObservedQuantity(std::string_view name, std::string_view unit, std::string_view meaning,
+                                   std::optional<Direction> better, bool positive) {
+  all_quantities().push_back({name, unit, meaning, Producer::observer, better, positive});
+}
 
 const QuantityInfo* quantity_info(std::string_view name) {
   if (name.starts_with("time.")) return &kTimeOfKernel;
   if (name.starts_with("occupancy.")) return quantity_info("occupancy");
-  const auto found = std::find_if(std::begin(kQuantities), std::end(kQuantities),
-                                  [&](const QuantityInfo& info) { return info.name == name; });
-  return found == std::end(kQuantities) ? info_of_counter(name) : &*found;
+  const auto found = std::ranges::find(all_quantities(), name, &QuantityInfo::name);
+  return found == all_quantities().end() ? info_of_counter(name) : &*found;
 }
 
 std::vector<std::string> per_kernel_quantities(const Problem& problem) {

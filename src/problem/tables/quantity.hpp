@@ -1,5 +1,5 @@
-// The quantities with built-in names, declared once: meaning, unit, and whether a value is plausible. Observers and
-// recordings of other tools may add quantities with other names.
+// The quantities with built-in names, declared once: meaning, unit, and whether a value is plausible. Python's
+// observers and recordings of other tools may add quantities with other names.
 #pragma once
 
 #include <optional>
@@ -42,6 +42,14 @@ struct QuantityInfo {
   bool needs_sensor() const { return producer == Producer::sensor || producer == Producer::monitor; }
   /// True if confirmation repeats are averaged; false for properties of the code, which do not vary.
   bool averaged() const { return producer != Producer::compiler; }
+};
+
+/// Declares a quantity in the file of the observer that measures it: a constant at namespace scope, so that the
+/// quantity is known in each program with the observer before that reads a problem. The arguments are those of
+/// QuantityInfo.
+struct ObservedQuantity {
+  ObservedQuantity(std::string_view name, std::string_view unit, std::string_view meaning,
+                   std::optional<Direction> better, bool positive);
 };
 
 /// All quantities, in the order in which they are displayed.

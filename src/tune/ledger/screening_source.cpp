@@ -85,7 +85,7 @@ std::vector<ConfigurationRequest> ScreeningSource::next(std::size_t room) {
     timed_.insert(index);
   }
   std::vector<ConfigurationIndex> best;
-  if (!times_alone_) best = promising(kEnergiesAhead);
+  if (!times_alone_ && list.size() < room) best = promising(kEnergiesAhead);
   for (const ConfigurationIndex index : best)
     if (energies_under_way_ < kEnergiesAhead && list.size() < room && (!standing_.best() || no_time().empty()))
       ask_energy(index);

@@ -59,7 +59,6 @@ struct WorkItem {
 struct Fault {
   char function[48];
   int code;                   ///< nvmlReturn_t to return; -1: return success and do nothing; -2: abort
-  double after_time;          ///< model time from which it holds
   std::uint64_t after_calls;  ///< calls that still succeed
   std::uint64_t for_calls;    ///< calls that fail; 0: all
   double delay;               ///< s added to the call

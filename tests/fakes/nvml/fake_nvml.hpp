@@ -104,10 +104,6 @@ class FakeNvml {
     f.for_calls = for_calls;
     f.delay = delay;
   }
-  void add_fault_at(const std::string& function, int code, double after_time) {
-    add_fault(function, code);
-    state_->faults[state_->fault_count - 1].after_time = after_time;
-  }
   void clear_faults() {
     Lock lock(*state_);
     state_->fault_count = state_->corruption_count = 0;

@@ -83,7 +83,6 @@ class Call {
     for (int i = 0; i < state->fault_count; ++i) {
       Fault& f = state->faults[i];
       if (std::strcmp(f.function, function) != 0 && std::strcmp(f.function, "*") != 0) continue;
-      if (model_now(*state) < f.after_time) continue;
       const std::uint64_t call = f.calls++;
       if (call < f.after_calls) continue;
       if (f.for_calls && call >= f.after_calls + f.for_calls) continue;
@@ -286,14 +285,6 @@ FAKE int nvmlDeviceGetHandleByIndex_v2(unsigned index, void** device) {
   if (index >= static_cast<unsigned>(state->device_count)) return invalid_argument;
   return give(device, reinterpret_cast<void*>(static_cast<std::uintptr_t>(index) + 1));
 }
-FAKE int nvmlDeviceGetHandleByUUID(const char* uuid, void** device) {
-  const Call call("nvmlDeviceGetHandleByUUID");
-  if (call.failed()) return call.result;
-  for (int i = 0; i < state->device_count; ++i)
-    if (uuid && std::strcmp(state->gpus[i].uuid, uuid) == 0)
-      return give(device, reinterpret_cast<void*>(static_cast<std::uintptr_t>(i) + 1));
-  return not_found;
-}
 FAKE int nvmlDeviceGetHandleByPciBusId_v2(const char* pci, void** device) {
   const Call call("nvmlDeviceGetHandleByPciBusId_v2");
   if (call.failed()) return call.result;
@@ -470,11 +461,6 @@ FAKE int nvmlDeviceGetClockInfo(void* device, int type, unsigned* mhz) {
   const Call call("nvmlDeviceGetClockInfo", device, true);
   if (call.failed()) return call.result;
   return give(mhz, static_cast<unsigned>(type == 2 ? memory_clock(*call.gpu) : call.gpu->clock_mhz));
-}
-FAKE int nvmlDeviceGetMaxClockInfo(void* device, int type, unsigned* mhz) {
-  const Call call("nvmlDeviceGetMaxClockInfo", device, true);
-  if (call.failed()) return call.result;
-  return give(mhz, type == 2 ? call.gpu->memory_clocks[0] : call.gpu->graphics_clocks[0]);
 }
 FAKE int nvmlDeviceGetSupportedMemoryClocks(void* device, unsigned* count, unsigned* mhz) {
   const Call call("nvmlDeviceGetSupportedMemoryClocks", device, true);

@@ -1,3 +1,4 @@
+// The table of quantities, with those that observers declare.
 #include "problem/tables/quantity.hpp"
 
 #include <fmt/format.h>
@@ -9,6 +10,7 @@
 #include <set>
 #include <sstream>
 
+#include "measure/observers/observer_registry.hpp"
 #include "problem/tables/counter_names.hpp"
 
 namespace ergotune {
@@ -44,13 +46,15 @@ TEST(Quantities, WhateverIsMeasuredIsInTheTable) {
   for (const std::string& name : names) EXPECT_NE(quantity_info(name), nullptr) << name;
 }
 
-TEST(Quantities, TheManualHoldsTheTable) {
+TEST(Quantities, TheManualHoldsThemAndTheObservers) {
   const std::string manual = contents(fs::path(ERGOTUNE_SOURCE_DIR) / "docs" / "measuring.md");
   for (const QuantityInfo& info : quantities()) {
     const std::string row = fmt::format("| `{}` | {} | {} | {} | {} |", info.name, info.unit, info.meaning,
                                         info.better ? "less" : "", to_string(info.producer));
     EXPECT_NE(manual.find(row), std::string::npos) << row;
   }
+  for (const ObserverDescription& observer : observers())
+    EXPECT_NE(manual.find(fmt::format("\n| `{}`", observer.name)), std::string::npos) << observer.name;
 }
 
 TEST(Quantities, NamesAreDifferentAndFound) {
