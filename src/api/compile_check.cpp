@@ -11,8 +11,8 @@
 #include "ergotune/error.hpp"
 #include "ergotune/random.hpp"
 #include "kernel/configure.hpp"
-#include "kernel/macro_clashes.hpp"
 #include "kernel/occupancy.hpp"
+#include "kernel/problem_notes.hpp"
 #include "kernel/wisdom_key.hpp"
 #include "problem/tables/device_profile.hpp"
 #include "report/result_document.hpp"
@@ -33,16 +33,6 @@ bool uses_device(const Problem& problem) {
          std::ranges::any_of(problem.parameters, [](const Parameter& p) {
            return p.range && (uses_device(p.range->start) || uses_device(p.range->stop) || uses_device(p.range->step));
          });
-}
-
-/// Opens a device of this machine; where none compiles the problem, the message names the way without one.
-std::unique_ptr<Device> open_here(const std::string& device, const Problem* problem) {
-  try {
-    return open_device(device, problem);
-  } catch (const UserError& error) {
-    if (!device.empty() || !problem || !problem->kernel().source_for(Language::cuda)) throw;
-    throw UserError(fmt::format("{}\nname a GPU that is not here by its profile: --profile h100", error.what()));
-  }
 }
 
 DeviceInfo absent_gpu(const Problem& problem, const DeviceLimits& limits) {
@@ -116,7 +106,7 @@ DeviceLimits limits_of(const Problem& problem, const std::string& device) {
   }
   if (device.empty() && !uses_device(problem)) return {};
   const bool any = device.empty() && !problem.kernel().sources.empty();
-  const auto opened = open_here(device, any ? &problem : nullptr);
+  const auto opened = open_device(device, any ? &problem : nullptr);
   return {opened->info().name, opened->info().properties};
 }
 
@@ -128,7 +118,7 @@ CompileCheck check_compiling(const Problem& problem, const SearchSpace& space, c
                              const DeviceLimits& limits, std::uint64_t count, std::uint64_t seed,
                              const std::function<void(const CompileCheck&, std::uint64_t)>& progress) {
   CompileCheck check;
-  check.device = device.starts_with(kSimulated) ? absent_gpu(problem, limits) : open_here(device, &problem)->info();
+  check.device = device.starts_with(kSimulated) ? absent_gpu(problem, limits) : open_device(device, &problem)->info();
   const auto compiler = open_compiler(check.device.id);
   const Constants constants = problem.constants_for(limits.name, limits.properties);
   const auto compile = [&](const Kernel& kernel, const Configuration& configuration) {

@@ -84,6 +84,24 @@ std::string note_of_callable(const ExportRequest& request) {
   return {};
 }
 
+/// Which point of a Pareto front a header or wisdom takes; empty for other objectives.
+std::string note_of_front(const ExportRequest& request) {
+  for (const RankedResults& ranked : load_all_ranked(request.source, request.session, request.objective))
+    if (ranked.objective.kind() == Objective::Kind::pareto && ranked.best.size() > 1)
+      return fmt::format(
+          "the objective \"{}\" has a Pareto front of {} points; the best by its first objective is taken: "
+          "--objective names one objective to choose by",
+          ranked.objective.name(), ranked.best.size());
+  return {};
+}
+
+std::vector<std::string> notes_on_use(const ExportRequest& request) {
+  std::vector<std::string> notes;
+  for (const std::string& note : {note_of_callable(request), note_of_front(request)})
+    if (!note.empty()) notes.push_back(note);
+  return notes;
+}
+
 /// A header contains the best results of all sessions (or of the requested one).
 ExportedText header_text(const ExportRequest& request) {
   ExportedText exported;
@@ -135,7 +153,7 @@ ExportedText export_text(const ExportRequest& request) {
     throw UserError(fmt::format("unknown format \"{}\"{}", request.format, suggestion(request.format, known)));
   if (request.format == "header" || request.format == "wisdom") {
     ExportedText exported = request.format == "header" ? header_text(request) : wisdom_text(request);
-    if (std::string note = note_of_callable(request); !note.empty()) exported.warnings.push_back(std::move(note));
+    add(exported.warnings, notes_on_use(request));
     return exported;
   }
   ResultSet results = load_results(request.source, request.session);
@@ -164,7 +182,7 @@ Json export_results(const ExportRequest& request, const std::filesystem::path& o
     Json files = Json::array();
     const auto wisdom = wisdom_of(request.source, request.session, request.objective);
     add(warnings, notes_of_sources(wisdom));
-    if (std::string note = note_of_callable(request); !note.empty()) warnings.push_back(std::move(note));
+    add(warnings, notes_on_use(request));
     for (const WrittenWisdom& written : write_wisdom(output, wisdom))
       files.push_back({{"file", written.file.string()},
                        {"kernel", written.kernel},

@@ -29,11 +29,16 @@ bool is_named(const DeviceInfo& device, const std::string& id) {
   return !device.uuid.empty() && id == device.backend + ":" + device.uuid;
 }
 
-[[noreturn]] void fail(const std::string& message, const std::vector<DeviceInfo>& devices,
+/// `for_cuda`: a GPU of NVIDIA was wanted.
+[[noreturn]] void fail(const std::string& message, bool for_cuda, const std::vector<DeviceInfo>& devices,
                        const std::vector<std::string>& notes) {
   std::string text = message + "; devices here:";
   for (const auto& device : devices) text += fmt::format("\n  {} ({})", device.id, device.name);
   for (const auto& note : notes) text += "\n  unavailable: " + note;
+  if (for_cuda && std::ranges::count(devices, "cuda", &DeviceInfo::backend) == 0)
+    text +=
+        "\nwithout an NVIDIA GPU: `ergotune space PROBLEM --profile h100 --compile 10` compiles for one that is not "
+        "here, and the device sim:h100 shows a session with simulated values";
   throw UserError(text);
 }
 
@@ -76,7 +81,7 @@ DeviceInfo resolve_any(const Problem* problem) {
                     problem->name));
   fail(fmt::format("no device here compiles a source of problem \"{}\" (it has {})", problem->name,
                    fmt::join(languages, ", ")),
-       devices, notes);
+       std::ranges::count(languages, to_string(Language::cuda)) > 0, devices, notes);
 }
 
 DeviceInfo resolve(const std::string& id, const Problem* problem) {
@@ -90,7 +95,7 @@ DeviceInfo resolve(const std::string& id, const Problem* problem) {
   }
   std::vector<std::string> notes;
   const auto devices = list_devices(&notes);
-  fail(fmt::format("there is no device \"{}\"", id), devices, notes);
+  fail(fmt::format("there is no device \"{}\"", id), id.starts_with("cuda"), devices, notes);
 }
 
 DeviceDecorator& device_decorator() {

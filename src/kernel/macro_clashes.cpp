@@ -1,8 +1,5 @@
 #include "kernel/macro_clashes.hpp"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -10,12 +7,8 @@
 #include <set>
 #include <string_view>
 
-#include "base/kernel_source/outline.hpp"
-#include "base/kernel_source/signature.hpp"
-#include "device/backend.hpp"
 #include "ergotune/problem.hpp"
 #include "ergotune/problem_file.hpp"
-#include "kernel/configure.hpp"
 
 namespace ergotune {
 namespace {
@@ -214,61 +207,6 @@ std::vector<MacroClash> macro_clashes(const KernelSource& source, const std::vec
     if (declares || (declaring && depth == 0 && before == "," && ends_name)) declare(tokens[i]);
   }
   return clashes;
-}
-
-namespace {
-
-/// Returns a message if the problem gives a function's arguments by the source's names, but in another order.
-std::string note_of_order(const Kernel& kernel, const KernelSource& source) {
-  std::vector<std::string> given, taken;
-  for (const Argument& argument : kernel.arguments) given.push_back(argument.name);
-  const std::string function = kernel.function.text().substr(0, kernel.function.text().find('<'));
-  for (const kernel_source::Function& one : kernel_source::outline_of(source.text).functions)
-    if (one.name == function)
-      for (const auto& parameter : kernel_source::parameters_of(one.parameters, true)) taken.push_back(parameter.name);
-  if (given == taken || given.size() != taken.size() || !std::ranges::is_permutation(given, taken)) return {};
-  return fmt::format(
-      "{} takes {}, and the problem gives it {}: arguments are passed by their order, not by their names", function,
-      fmt::join(taken, ", "), fmt::join(given, ", "));
-}
-
-void add_notes(const Problem& problem, const Kernel& kernel, const KernelSource& source, const Constants& constants,
-               std::vector<std::string>& notes) {
-  std::vector<std::string> macros;
-  for (const Parameter& parameter : problem.parameters)
-    if (const std::string_view name = macro_name(kernel, parameter); !name.empty()) macros.emplace_back(name);
-  for (const auto& [name, value] : constants)
-    if (name.find('.') == std::string::npos) macros.push_back(name);
-  for (const MacroClash& clash : macro_clashes(source, macros)) {
-    const auto constant = constants.find(clash.name);
-    notes.push_back(fmt::format(
-        "{}: \"{}\" is declared here, but it is also {} of the problem, which reaches the kernel as a macro{}: "
-        "rename one of them",
-        clash.place.to_string(), clash.name, constant != constants.end() ? "a constant" : "a parameter",
-        constant != constants.end() ? fmt::format(" ({})", constant->second.to_string()) : std::string()));
-  }
-  for (std::string& note : kernel_source::unfilled_variables(source.text, source.file.string()))
-    notes.push_back(std::move(note));
-  if (std::string note = note_of_order(kernel, source); !note.empty()) notes.push_back(std::move(note));
-}
-
-}  // namespace
-
-std::vector<std::string> source_notes(const Problem& problem, const Constants& constants, const std::string& backend) {
-  std::vector<std::string> notes;
-  std::vector<const Verification*> verifications{&problem.verification};
-  for (const Kernel& kernel : problem.kernels) {
-    add_notes(problem, kernel, source_for_device(kernel, backend), constants, notes);
-    if (kernel.verification) verifications.push_back(kernel.verification.get());
-  }
-  for (const Verification* verification : verifications)
-    for (const std::string& place : {backend, std::string("host")})
-      if (verification->reference && has_source_for(*verification->reference, place)) {
-        const Kernel& reference = *verification->reference;
-        add_notes(problem, reference, source_for_device(reference, place), constants, notes);
-        break;
-      }
-  return notes;
 }
 
 }  // namespace ergotune

@@ -7,11 +7,9 @@
 #include <vector>
 
 #include "ergotune/error.hpp"
-#include "ergotune/space.hpp"
 
 namespace ergotune {
 
-struct Kernel;
 struct KernelSource;
 struct Problem;
 
@@ -30,9 +28,5 @@ struct MacroClash {
 /// each. Names that the source tests (#ifdef, #ifndef, #undef, defined) are left out, since its author expects a macro.
 /// Only the text is examined: declarations in macros and included files are not found.
 std::vector<MacroClash> macro_clashes(const KernelSource& source, const std::vector<std::string>& macros);
-
-/// Returns messages on the sources of the problem's kernels and references, as compiled for a device of `backend`:
-/// clashes, variables of the device that nothing fills, and arguments in another order than the source names them.
-std::vector<std::string> source_notes(const Problem& problem, const Constants& constants, const std::string& backend);
 
 }  // namespace ergotune

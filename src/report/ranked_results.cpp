@@ -335,7 +335,8 @@ std::vector<std::string> RankedResults::notes() const {
   if (best.empty() || objective.kind() == Objective::Kind::pareto) return notes;
   const auto& warnings = measurement(best.front()).warnings;
   notes.insert(notes.end(), warnings.begin(), warnings.end());
-  if (std::string note = repeats_note(confidence.search_repeats); !note.empty()) notes.push_back(std::move(note));
+  if (std::string note = repeats_note(confidence.search_repeats, confidence.confirmation_repeats); !note.empty())
+    notes.push_back(std::move(note));
   return notes;
 }
 
@@ -350,7 +351,8 @@ std::optional<BestResult> RankedResults::winner() const {
                     row.configuration,
                     row.measurement,
                     confidence.confirmation_repeats,
-                    confidence.probability_best};
+                    confidence.probability_best,
+                    objective.kind() == Objective::Kind::pareto ? best.size() : 0};
 }
 
 TunedSession tune_session(PreparedSession& prepared, const SessionOptions& options) {

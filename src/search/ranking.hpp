@@ -45,7 +45,8 @@ struct Repeats {
 using MeasuredTwice = std::pair<const Measurement*, const Measurement*>;
 Repeats repeatability_of(const Objective& objective, std::span<const MeasuredTwice> pairs);
 /// A note for users where values did not repeat; empty where they did, or where fewer than two were measured again.
-std::string repeats_note(const Repeats& repeats);
+/// `confirmation_repeats`: of the winner, from which the probability that it is the best is estimated.
+std::string repeats_note(const Repeats& repeats, int confirmation_repeats);
 
 /// Expected improvement of a searched result over the confirmed one, as a share: its value is scaled by
 /// Repeats::factor, and the uncertainties of all three form a normal distribution. For outcomes with one value.

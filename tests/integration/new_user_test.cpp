@@ -371,11 +371,16 @@ TEST(NewUser, AGpuThatIsNotHereHasAProfile) {
                "[[restrictions]]\nexpression = \"B <= device.max_threads_per_block\"\n");
   ::setenv("ERGOTUNE_CUDA", "/nowhere", 1);
   ::setenv("ERGOTUNE_HIP", "/nowhere", 1);
-  const auto result = ergotune(folder, {"space", "k.toml", "--compile", "1"});
+  for (const std::vector<std::string>& command :
+       std::vector<std::vector<std::string>>{{"space", "k.toml", "--compile", "1"},
+                                             {"tune", "k.toml", "--no-store"},
+                                             {"tune", "k.toml", "--no-store", "--device", "cuda:0"}}) {
+    const auto result = ergotune(folder, command);
+    EXPECT_EQ(result.exit_code, 2);
+    EXPECT_THAT(result.err, HasSubstr("--profile"));
+  }
   ::unsetenv("ERGOTUNE_CUDA");
   ::unsetenv("ERGOTUNE_HIP");
-  EXPECT_EQ(result.exit_code, 2);
-  EXPECT_THAT(result.err, HasSubstr("--profile"));
 }
 
 TEST(NewUser, TheDoctorRunsAKernelOnEveryDevice) {

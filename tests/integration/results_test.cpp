@@ -51,6 +51,13 @@ TEST_F(Results, ImportedResultsAreShown) {
   EXPECT_EQ(document({"show", "s.db", "--objective", "max gflops", "--top", "1"})["objective"]["direction"], "max");
   EXPECT_EQ(document({"show", "s.db", "--objective", "energy"})["best"]["configuration"]["bx"], 32);
   EXPECT_EQ(document({"show", "s.db", "--objective", "pareto(time, energy)"})["top"].size(), 2u);
+  for (const char* format : {"header", "wisdom"}) {
+    const auto exported = [&](const char* objective) {
+      return ergotune({"export", "s.db", "--format", format, "--objective", objective}).err;
+    };
+    EXPECT_THAT(exported("pareto(time, energy)"), HasSubstr("Pareto front of 2 points"));
+    EXPECT_THAT(exported("energy"), testing::Not(HasSubstr("Pareto")));
+  }
 }
 
 /// The lines from the one that contains `text` to the next empty one.

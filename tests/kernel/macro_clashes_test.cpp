@@ -1,10 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <filesystem>
 
-#include "device/backend.hpp"
 #include "ergotune/problem_file.hpp"
 #include "kernel/macro_clashes.hpp"
 
@@ -12,7 +10,6 @@ namespace ergotune {
 namespace {
 
 using testing::ElementsAre;
-using testing::HasSubstr;
 using testing::IsEmpty;
 
 std::vector<std::string> declared(const std::string& text, Language language = Language::opencl) {
@@ -61,72 +58,6 @@ TEST(MacroClashes, ThePlaceIsTheDeclarations) {
   const auto clashes = macro_clashes(source, {"k"});
   ASSERT_EQ(clashes.size(), 1u);
   EXPECT_EQ(clashes[0].place.to_string(), "gemm.cl:3:15");
-  source.language = Language::opencl;
-  Problem problem;
-  problem.kernel().sources = {source};
-  const auto notes = source_notes(problem, {{"k", 512}, {"device.k", 1}}, "opencl");
-  ASSERT_EQ(notes.size(), 1u);
-  EXPECT_THAT(notes[0], HasSubstr("gemm.cl:3:15: \"k\""));
-  EXPECT_THAT(notes[0], HasSubstr("512"));
-}
-
-// Every kernel among the examples compiles, so nothing may be said about it.
-TEST(MacroClashes, TheExamplesAreClean) {
-  int seen = 0;
-  for (const auto& entry :
-       std::filesystem::recursive_directory_iterator(std::filesystem::path(ERGOTUNE_SOURCE_DIR) / "examples")) {
-    if (entry.path().extension() != ".toml") continue;
-    const Problem problem = load_problem(entry.path());
-    for (const char* backend : {"cuda", "hip", "opencl", "host"}) {
-      const auto has_source = [&](const Kernel& kernel) { return has_source_for(kernel, backend); };
-      if (!std::ranges::all_of(problem.kernels, has_source)) continue;
-      EXPECT_THAT(source_notes(problem, problem.constants, backend), IsEmpty()) << entry.path();
-    }
-    ++seen;
-  }
-  EXPECT_GT(seen, 5);
-}
-
-TEST(MacroClashes, AreFoundInAReferenceOnTheHostToo) {
-  const Problem problem = parse_problem(
-      "[constants]\nwidth = 8\n[parameters]\nTILE = [1, 2]\n[kernel]\nfunction = 'f'\nlaunch = { grid = 1, block = 1 "
-      "}\n[kernel.source.opencl]\n"
-      "text = 'kernel void f() {}'\n[verification.host_function]\nfunction = "
-      "'g'\n[verification.host_function.source.c]\n"
-      "text = 'void g() { int TILE = 3, width = TILE; }'\n",
-      "p.toml");
-  EXPECT_EQ(source_notes(problem, problem.constants, "opencl").size(), 2u);
-}
-
-TEST(SourceNotes, NameArgumentsInAnotherOrderThanTheSources) {
-  const auto notes = [](const std::string& first, const std::string& second) {
-    const Problem problem = parse_problem(
-        "[parameters]\nTILE = [1]\n[kernel]\nfunction = 'f<{{TILE}}>'\nlaunch = { grid = 1, block = 1 }\narguments = "
-        "[{ name = '" +
-            first + "', type = 'int32', count = 4 }, { name = '" + second +
-            "', type = 'int32', count = 4 }]\n"
-            "[kernel.source.cuda]\ntext = 'template <int T> __global__ void f(const int* from, int* to) {}'\n",
-        "p.toml");
-    return source_notes(problem, problem.constants, "cuda").size();
-  };
-  EXPECT_EQ(notes("from", "to"), 0u);
-  EXPECT_EQ(notes("to", "from"), 1u);
-  EXPECT_EQ(notes("x", "y"), 0u) << "names of the problem's own";
-}
-
-TEST(SourceNotes, NameVariablesOfTheDeviceThatNothingFills) {
-  const auto notes = [](const std::string& body) {
-    const Problem problem = parse_problem(
-        "[parameters]\nTILE = [1]\n[kernel]\nfunction = 'f'\nlaunch = { grid = 1, block = 1 }\n"
-        "[kernel.source.cuda]\ntext = '__device__ float table[8]; __global__ void f(float* to) { " +
-            body + " }'\n",
-        "p.toml");
-    return source_notes(problem, problem.constants, "cuda").size();
-  };
-  EXPECT_EQ(notes("to[0] = table[1];"), 1u);
-  EXPECT_EQ(notes("float& own = table[1]; own = 2; to[0] = own;"), 0u);
-  EXPECT_EQ(notes("float* own = table; own[1] = 2; to[0] = own[1];"), 0u);
-  EXPECT_EQ(notes("table[1] = 2; to[0] = table[1];"), 0u);
 }
 
 Problem problem_with(const std::string& source, const std::string& kernel = "") {

@@ -53,6 +53,21 @@ TEST_F(Outputs, MayBeExpectedInFiles) {
               AllOf(HasSubstr("\"bb\""), HasSubstr("\"b\"")));
 }
 
+// Without a reference, a kernel that writes nothing agrees with itself.
+TEST_F(Outputs, ThatNothingChangesAreNoted) {
+  for (const int block : {32, 64})
+    device.kernels["double_" + std::to_string(block)] = [](const FakeLaunch&) { return 1e-3; };
+  Runner runner(device, problem, options);
+  for (const int block : {32, 64}) {
+    const Measurement measured = measure(runner, block);
+    EXPECT_EQ(measured.status, Status::ok);
+    EXPECT_THAT(measured.warnings, testing::Contains(HasSubstr("\"b\""))) << block;
+  }
+  problem.kernel().arguments[1].fill = {.kind = Fill::Kind::range, .start = 1, .step = 1};
+  device.kernels["double_32"] = right(1e-3);
+  EXPECT_THAT(measure(32).warnings, testing::Not(testing::Contains(HasSubstr("\"b\""))));
+}
+
 TEST_F(Outputs, OfAnotherProblemAreNoReference) {
   options.reference_file = folder / "reference";
   measure(32);

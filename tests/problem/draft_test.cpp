@@ -594,6 +594,26 @@ kernel void rle(const int width, global const uchar* bits, global ushort* starts
     EXPECT_THAT(guessed.questions, Contains(testing::StartsWith(buffer))) << guessed.text;
 }
 
+TEST_F(Draft, KeepsTheOptionsOfTheHostsBuild) {
+  std::filesystem::create_directories(folder_ / "parts");
+  std::ofstream(folder_ / "two.cl") << "kernel void two(global float* x) { x[get_global_id(0)] *= 2; }";
+  for (const auto& [host, program] :
+       {std::pair<std::string, std::string>{"c.c",
+                                            "puts(\"-h: help\");\nclBuildProgram(p, 1, &d, \"-I parts -cl-mad-enable "
+                                            "-cl-std=CL1.2 -cl-mad-enable\", 0, 0);\n"},
+        {"py.py",
+         "p = cl.Program(c, s).build(options=['-Iparts', '-cl-mad-enable', "
+         "'-cl-std=CL1.2'])\n"}}) {
+    std::ofstream(folder_ / host) << program;
+    const ProblemDraft draft = draft_problem(folder_ / "two.cl", "", folder_, folder_ / host);
+    const Problem read = parse_problem(draft.text, folder_ / "p.toml");
+    std::vector<std::string> options;
+    for (const Template& option : read.kernel().options.at("opencl")) options.push_back(option.text());
+    EXPECT_THAT(options, ElementsAre("-cl-mad-enable", "-cl-std=CL1.2")) << draft.text;
+    EXPECT_EQ(read.kernel().sources.at(0).include_folders.back().filename(), "parts") << draft.text;
+  }
+}
+
 TEST_F(Draft, ReadsWhatMacrosWithArgumentsStandFor) {
   const Problem lu = problem("lu.cl", R"(
 #define AT(r, c) a[(r) * lda + \

@@ -124,6 +124,16 @@ TEST(Ranking, OfEqualsInWhatDecidesNoneIsDominated) {
   EXPECT_EQ(positions(ranked("energy subject to time >= 0.1", list)), (Positions{0, 3, 1, 2})) << "far from its bound";
 }
 
+TEST(Ranking, FewNoisyRepeatsMakeAProbabilityDoubtful) {
+  const auto doubtful = [](double deviation, int confirmation_repeats) {
+    return repeats_note({1, deviation, 3}, confirmation_repeats).find("probability") != std::string::npos;
+  };
+  EXPECT_TRUE(doubtful(0.7, 2));
+  EXPECT_FALSE(doubtful(0.7, 8));
+  EXPECT_FALSE(doubtful(0.1, 2)) << "they repeat well enough";
+  EXPECT_FALSE(doubtful(0.7, 0)) << "there is no probability";
+}
+
 TEST(Ranking, AnUnconfirmedResultIsExpectedUnderTheLoadOfTheConfirmation) {
   const Objective time = Objective::parse({.text = "time"}, {});
   const std::vector<Measurement> before{measured(1.0, 1), measured(1.1, 1), measured(1.2, 1)};

@@ -226,6 +226,13 @@ TEST(Headers, SayOfEachDeviceWhatIsBestThere) {
   EXPECT_THAT(to_c_header({best_of("+", "-", 1)}), HasSubstr("#ifndef UNKNOWN_TUNED_H\n"));
 }
 
+TEST(Headers, SayThatTheyHaveAPointOfAFront) {
+  BestResult best = best_of("add", "gpu", 64);
+  EXPECT_THAT(to_c_header({best}), testing::Not(HasSubstr("Pareto")));
+  best.front = 7;
+  EXPECT_THAT(to_c_header({best}), HasSubstr("Pareto front of 7 points"));
+}
+
 // A macro whose value is a compiler option would not compile where it is used.
 TEST(Headers, SayForWhichConstantsAndHowToCompile) {
   BestResult best = best_of("add", "GPU", 64);

@@ -236,6 +236,24 @@ std::string source_with_macro(std::string_view source, std::string_view macro) {
   return result;
 }
 
+std::optional<Macro> redefinition_of(std::string_view source, std::string_view macro) {
+  const std::string text = blank_comments(source_with_macro(source, macro));
+  const std::vector<std::string> lines = split(text, '\n');
+  for (const Macro& one : outline_of(text).macros) {
+    if (one.name != macro) continue;
+    int depth = 0;
+    for (int line = 0; line + 1 < one.line; ++line) {
+      const std::string_view directive = trimmed(lines[static_cast<std::size_t>(line)]);
+      if (!directive.starts_with('#')) continue;
+      const std::string_view kind = trimmed(directive.substr(1));
+      depth += kind.starts_with("if");
+      depth -= kind.starts_with("endif");
+    }
+    if (depth == 0) return one;
+  }
+  return std::nullopt;
+}
+
 std::vector<std::string> unfilled_variables(std::string_view source, const std::string& file) {
   if (source.find("__constant__") == std::string_view::npos && source.find("__device__") == std::string_view::npos)
     return {};

@@ -1,6 +1,7 @@
 // Outline of a kernel's source in C, C++, CUDA, HIP or OpenCL C: its functions and macros, found without compiling.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -38,6 +39,10 @@ Outline outline_of(std::string_view source);
 /// Returns the source as a compiler that defines `macro` reads it: what conditions on this macro exclude is replaced by
 /// blanks; lines and positions are preserved. Conditions on other macros are not evaluated.
 std::string source_with_macro(std::string_view source, std::string_view macro);
+
+/// Returns the definition with which the source replaces a macro that the compiler's command line defines; nullopt if
+/// there is none, or only one below a condition on something else.
+std::optional<Macro> redefinition_of(std::string_view source, std::string_view macro);
 
 /// Returns a message for each __constant__ or __device__ variable that device code of the source reads and neither
 /// initialises nor writes: such variables are zero, because only arguments are copied to the device.

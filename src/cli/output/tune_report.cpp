@@ -39,7 +39,8 @@ void print_confidence(const Confidence& confidence) {
           "small, else give a larger --budget, on a quiet machine\n",
           100 * kSure);
   }
-  if (const std::string note = repeats_note(confidence.search_repeats); !note.empty()) fmt::print("  note: {}\n", note);
+  if (const std::string note = repeats_note(confidence.search_repeats, confidence.confirmation_repeats); !note.empty())
+    fmt::print("  note: {}\n", note);
 }
 
 void print_screened(std::uint64_t screened) {

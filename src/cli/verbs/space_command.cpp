@@ -19,6 +19,7 @@
 #include "cli/output/progress.hpp"
 #include "ergotune/error.hpp"
 #include "ergotune/problem_file.hpp"
+#include "kernel/problem_notes.hpp"
 #include "report/result_document.hpp"
 #include "report/size_sweep.hpp"
 #include "store/result_set.hpp"
@@ -185,7 +186,8 @@ void run(SpaceArguments arguments) {
   const DeviceLimits limits = limits_of(problem, arguments.device);
   if (arguments.device.empty() && !limits.name.empty())
     fmt::print(stderr, "note: with the limits of {}; --device or --profile names another\n", limits.name);
-  const SearchSpace space = problem.build_space(problem.constants_for(limits.name, limits.properties));
+  const Constants constants = problem.constants_for(limits.name, limits.properties);
+  const SearchSpace space = problem.build_space(constants);
   if (space.empty()) fmt::print(stderr, "ergotune: {}: {}\n", arguments.file, space.why_empty());
 
   std::vector<RestrictionEffect> effects;
@@ -194,6 +196,8 @@ void run(SpaceArguments arguments) {
 
   CompileCheck compiled;
   if (!arguments.compile.empty() && !space.empty()) compiled = compile(arguments, problem, space, limits);
+  if (std::string note = note_of_default(problem, space, constants); !note.empty())
+    compiled.notes.insert(compiled.notes.begin(), std::move(note));
   for (const std::string& note : compiled.notes) fmt::print(stderr, "note: {}\n", note);
   const bool no_answer = space.empty() || (!compiled.configurations.empty() && !compiled.any());
   Random random(arguments.seed);

@@ -93,6 +93,8 @@ class ProblemBuffers {
   void read(const std::string& name, std::vector<std::byte>& into) const;
   /// Reads the buffer to which `name` refers according to `names`.
   void read_as(const BufferNames& names, const std::string& name, std::vector<std::byte>& into) const;
+  /// Returns what a buffer contains before each verified iteration.
+  std::vector<std::byte> first_contents(const std::string& name) const;
   /// Overwrites a buffer until the next restore(); `contents` must have the buffer's size.
   void write(const std::string& name, std::span<const std::byte> contents);
 
@@ -134,7 +136,6 @@ class ProblemBuffers {
   void put_addresses(const Argument& argument, const Scope& scope, const BufferNames& names,
                      std::vector<std::byte>& bytes) const;
   void put_addresses(Slot& slot, const Constants& constants);
-  std::vector<std::byte> first_contents(const std::string& name) const;
   void allocate(Slot& slot, std::size_t total);
   void keep_copies();
   void keep_copy(Slot& slot);

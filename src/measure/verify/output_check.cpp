@@ -309,8 +309,16 @@ bool OutputCheck::passes_user_verifier(Measurement& result) {
   return is_right;
 }
 
+/// True if the first configuration, with whose outputs all others agree, left an output as it was.
+bool OutputCheck::unchanged(const std::string& name) {
+  const auto known = unchanged_.find(name);
+  if (known != unchanged_.end()) return known->second;
+  return unchanged_[name] = buffers_.first_contents(name) == expected_->at(name);
+}
+
 bool OutputCheck::right(Measurement& result) {
   if (!compares()) return true;
+  const bool first_correct = problem_.verification.kind == Verification::Kind::first_correct;
   double error = 0;
   for (const std::string& name : buffers_.outputs()) {
     const auto known = expected_->find(name);
@@ -321,12 +329,16 @@ bool OutputCheck::right(Measurement& result) {
     if (!found.equal) {
       result.message =
           fmt::format("{}output \"{}\": {}", result.message.empty() ? "" : result.message + "; ", name, found.message);
+    } else if (first_correct && unchanged(name)) {
+      result.warnings.push_back(fmt::format(
+          "output \"{}\" contains what it did before the kernel ran, in this configuration and in the first: "
+          "nothing shows that the kernel writes it",
+          name));
     }
   }
   if (std::isfinite(error)) {
-    const char* method = problem_.verification.kind == Verification::Kind::first_correct
-                             ? "compared with the first configuration, no reference"
-                             : "compared with the reference";
+    const char* method =
+        first_correct ? "compared with the first configuration, no reference" : "compared with the reference";
     result.quantities["error"] = {error, 0, 1, method, {}, Provenance::measured};
   }
   return result.message.empty();

@@ -63,6 +63,7 @@ class OutputCheck {
   bool compared(const std::string& name) const;
   void keep_first(Measurement& result);
   bool right(Measurement& result);
+  bool unchanged(const std::string& name);
   bool passes_user_verifier(Measurement& result);
 
   const Problem& problem_;
@@ -71,8 +72,9 @@ class OutputCheck {
   const MeasureOptions& options_;
   Verifier verifier_;
   std::optional<ExpectedOutputs> expected_;
-  Configuration expected_for_;           ///< values with which the reference has computed them
-  std::vector<bool> seen_by_reference_;  ///< of each parameter; the others have their defaults in expected_for_
+  std::map<std::string, bool> unchanged_;  ///< whether an expected output is what its buffer contained before
+  Configuration expected_for_;             ///< values with which the reference has computed them
+  std::vector<bool> seen_by_reference_;    ///< of each parameter; the others have their defaults in expected_for_
   std::vector<std::pair<Configuration, ExpectedOutputs>> earlier_;  ///< for other values
   std::size_t earlier_bytes_ = 0;
   ExpectedOutputs actual_;  ///< kept between configurations to avoid an allocation per run

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <filesystem>
 #include <map>
 #include <regex>
 #include <set>
@@ -115,6 +116,51 @@ std::vector<kernel_source::Macro> macros_of_build(const std::string& host) {
   return macros;
 }
 
+/// Returns the words of the strings of a host program that hold nothing but options of a build.
+std::vector<std::string> words_of_build(const std::string& host) {
+  static const std::regex kString(R"re("([^"\n]{2,400})"|'([^'\n]{2,400})')re");
+  std::vector<std::string> words;
+  for (std::sregex_iterator it(host.begin(), host.end(), kString), end; it != end; ++it) {
+    std::vector<std::string> own;
+    bool only_options = true;
+    for (const std::string& part : split((*it)[(*it)[1].matched ? 1 : 2].str(), ' ')) {
+      if (part.empty()) continue;
+      const bool value = !own.empty() && (own.back() == "-I" || own.back() == "-D");
+      only_options = only_options && (value || part.starts_with('-'));
+      own.push_back(part);
+    }
+    if (only_options) words.insert(words.end(), own.begin(), own.end());
+  }
+  return words;
+}
+
+/// Returns the options among them that a problem keeps; macros and folders are read elsewhere, and what names a device
+/// or the compiler's output is left to each device.
+std::vector<std::string> options_of_build(const std::vector<std::string>& words) {
+  static const std::regex kKept(
+      R"(-cl-[a-z0-9-]+(=[A-Za-z0-9.]+)?|--?std=[a-z0-9+]+|-O[0-3]|-f[a-z-]+|--?use_fast_math)");
+  std::vector<std::string> options;
+  for (const std::string& word : words)
+    if (std::regex_match(word, kKept) && std::ranges::find(options, word) == options.end()) options.push_back(word);
+  return options;
+}
+
+/// Returns the folders of -I that exist, seen from the working directory or from the host program.
+std::vector<std::string> folders_of_build(const std::vector<std::string>& words, const std::filesystem::path& host) {
+  std::vector<std::string> folders;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (!words[i].starts_with("-I")) continue;
+    const std::string given = words[i].size() > 2 ? words[i].substr(2) : i + 1 < words.size() ? words[i + 1] : "";
+    for (const std::filesystem::path& folder : {host.parent_path() / given, std::filesystem::path(given)}) {
+      std::error_code error;
+      if (given.empty() || !std::filesystem::is_directory(folder, error)) continue;
+      folders.push_back(folder.string());
+      break;
+    }
+  }
+  return folders;
+}
+
 }  // namespace
 
 TypeNames types_of(const kernel_source::Outline& outline) {
@@ -188,6 +234,9 @@ DraftSource read_draft_source(const std::string& text, const std::filesystem::pa
                     file.string()));
   std::vector<std::string> folders{file.has_parent_path() ? file.parent_path().string() : "."};
   for (const auto& folder : include_folders) folders.push_back(folder.string());
+  const std::vector<std::string> words = words_of_build(host.text);
+  for (const std::string& folder : folders_of_build(words, host.file))
+    if (std::ranges::find(folders, folder) == folders.end()) folders.push_back(folder);
   std::string headers;
   for (const IncludedFile& header : included_files(text, folders)) headers += header.text + "\n";
   const std::vector<kernel_source::Macro> built = macros_of_build(host.text);
@@ -215,6 +264,7 @@ DraftSource read_draft_source(const std::string& text, const std::filesystem::pa
           kernel,
           parameters,
           built,
+          options_of_build(words),
           language->key == "opencl" ? opencl_launch(all, kernel.name) : source_launch(all, kernel.name),
           KernelUse(kernel.body),
           kernel_source::identifiers_of_kernel(headers + compiled, kernel.name)};

@@ -52,6 +52,7 @@ struct DraftSource {
   kernel_source::Function kernel;
   std::vector<kernel_source::Parameter> parameters;
   std::vector<kernel_source::Macro> built;  ///< macros that the host program's options define
+  std::vector<std::string> build_options;   ///< others of the host program that a problem keeps
   SourceLaunch launch;
   KernelUse use;
   kernel_source::Identifiers used;  ///< identifiers of the kernel and what it calls

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 #include "base/files.hpp"
 #include "ergotune/error.hpp"
 #include "problem/draft/draft_parts.hpp"
@@ -55,7 +57,8 @@ std::string kernel_table(const DraftSource& source, const std::string& function,
   return text + "arguments = [\n" + arguments + "]\n\n";
 }
 
-/// Returns [kernel.options]: options of the host compiler, and macros that are only tested in conditions.
+/// Returns [kernel.options]: options of the host compiler, those with which the host program builds the kernel, and
+/// macros that are only tested in conditions.
 std::string options(const DraftSource& source, const std::vector<std::string>& flags) {
   std::vector<std::string> options;
   if (source.language.for_host) {
@@ -63,6 +66,8 @@ std::string options(const DraftSource& source, const std::vector<std::string>& f
     if (kernel_source::blank_comments(source.text).find("pragma omp") != std::string::npos)
       options.emplace_back("-fopenmp");
   }
+  for (const std::string& option : source.build_options)
+    if (std::ranges::find(options, option) == options.end()) options.push_back(option);
   for (const std::string& flag : flags) options.push_back("{{" + flag + "}}");
   if (options.empty()) return {};
   return fmt::format("[kernel.options]\n{} = {}\n\n", source.language.key, quoted(options));

@@ -28,6 +28,7 @@ struct BestResult {
   Measurement measurement;
   int confirmation_repeats = 0;            ///< 0: not confirmed
   std::optional<double> probability_best;  ///< that it is the best of the confirmed candidates
+  std::size_t front = 0;                   ///< points of the Pareto front that it is one of; 0: there is one objective
 };
 
 /// A C header with one block of #defines per device, selected by -DTARGET_<DEVICE>; the first entry is the default.

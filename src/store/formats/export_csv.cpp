@@ -91,6 +91,8 @@ std::string block(const BestResult& best) {
   for (const auto& [name, value] : best.constants) size += fmt::format(", {} = {}", name, value.to_string());
   std::string text = fmt::format("/* {}{}: best for {} ({})", in_comment(best.device), in_comment(size),
                                  in_comment(best.objective), provenance_of(best.measurement));
+  if (best.front > 1)
+    text += fmt::format("; of a Pareto front of {} points the best by its first objective", best.front);
   text += certainty_text(best);
   std::string macros;
   for (std::size_t p = 0; p < best.parameters.size(); ++p) {

@@ -10,6 +10,7 @@
 #include "ergotune/problem_file.hpp"
 #include "evaluate/recorded/replay.hpp"
 #include "evaluate/recorded/simulated.hpp"
+#include "kernel/problem_notes.hpp"
 #include "kernel/round.hpp"
 #include "measure/code_restrictions.hpp"
 #include "measure/execution_parameters.hpp"
@@ -281,6 +282,8 @@ void build_space(Target& target, const SetupOptions& options) {
     throw UserError(fmt::format("problem \"{}\" has no valid configuration on {}: {}", target.problem.name,
                                 target.device.name, target.space->why_empty()));
   }
+  if (std::string note = note_of_default(target.problem, *target.space, target.constants); !note.empty())
+    target.notes.push_back(std::move(note));
 }
 
 Objective objective_of(const Problem& problem, const std::vector<std::string>& further_metrics) {

@@ -10,6 +10,7 @@
 #include "evaluate/live/live_evaluator.hpp"
 #include "kernel/configure.hpp"
 #include "kernel/macro_clashes.hpp"
+#include "kernel/problem_notes.hpp"
 #include "kernel/round.hpp"
 #include "measure/execution_parameters.hpp"
 #include "measure/observers/observer_registry.hpp"
