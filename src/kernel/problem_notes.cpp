@@ -176,7 +176,12 @@ std::string note_of_default(const Problem& problem, const SearchSpace& space, co
   const auto has_default = [](const Parameter& parameter) { return parameter.default_value.has_value(); };
   if (space.empty() || space.default_configuration() || std::ranges::none_of(parameters, has_default)) return {};
   Configuration standard;
-  for (const Parameter& parameter : parameters) standard.push_back(*parameter.default_or_first());
+  for (const Parameter& parameter : parameters) {
+    const std::optional<Value> value = parameter.default_or_first();
+    // Kernel Tuner's layer gives a default outside of the values to have none.
+    if (!value || std::ranges::find(parameter.values, *value) == parameter.values.end()) return {};
+    standard.push_back(*value);
+  }
   const ConfigurationScope names(parameters, standard, constants);
   for (const Restriction& restriction : problem.restrictions) {
     const bool met = restriction.function ? restriction.function(names.scope())

@@ -137,5 +137,14 @@ TEST(NoteOfDefault, NamesTheRestrictionThatExcludesIt) {
   EXPECT_EQ(note("[64, 8]"), "") << "no default was chosen";
 }
 
+TEST(NoteOfDefault, LeavesOutADefaultThatIsNoValueOfTheParameter) {
+  Problem problem = parse_problem(
+      "restrictions = ['TILE <= 32']\n[parameters]\nTILE = [8, 64]\n[kernel]\nfunction = 'f'\n[kernel.source.c]\ntext "
+      "= ''\n",
+      "p.toml");
+  problem.parameters.front().default_value = Value("none");  // as Kernel Tuner's layer does
+  EXPECT_EQ(note_of_default(problem, problem.build_space(problem.constants), problem.constants), "");
+}
+
 }  // namespace
 }  // namespace ergotune
