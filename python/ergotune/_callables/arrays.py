@@ -35,6 +35,14 @@ def _is_foreign(value: Any) -> bool:
     return hasattr(value, "__cuda_array_interface__")
 
 
+def _is_numba(value: Any) -> bool:
+    return hasattr(value, "copy_to_device")
+
+
+def _is_pycuda(value: Any) -> bool:
+    return hasattr(value, "gpudata")
+
+
 def is_array(value: Any) -> bool:
     return isinstance(value, np.ndarray) or _is_torch(value) or _is_cupy(value) or _is_foreign(value) or (
         not isinstance(value, (np.generic, type)) and hasattr(value, "__array__") and hasattr(value, "shape"))
@@ -51,8 +59,17 @@ def copy(value: Any) -> Any:
     return np.array(value)
 
 
+def saved(value: Any) -> Any:
+    """What fill() restores it from: a copy where the array is, also of Numba's and PyCUDA's, which copy() brings to the host."""
+    if _is_numba(value):
+        kept = sys.modules["numba.cuda"].device_array_like(value)
+        kept.copy_to_device(value)
+        return kept
+    return value.copy() if _is_pycuda(value) else copy(value)
+
+
 def fill(value: Any, contents: Any) -> None:
-    """Contents that copy() gave. What cannot be written (JAX) cannot have changed either."""
+    """Contents that copy() or saved() gave. What cannot be written (JAX) cannot have changed either."""
     if _is_torch(value):
         torch = _torch()
         with torch.no_grad():
@@ -61,6 +78,10 @@ def fill(value: Any, contents: Any) -> None:
         if value.flags.writeable:
             value[...] = contents
     elif _is_cupy(value):
+        value[...] = contents
+    elif _is_numba(value) and _is_numba(contents):
+        value.copy_to_device(contents)
+    elif _is_pycuda(value) and _is_pycuda(contents):
         value[...] = contents
     elif _is_foreign(value):
         described = _core.describe_tensor(value)
@@ -131,7 +152,7 @@ def root_mean_square(value: Any) -> float:
     if _is_torch(value):
         size = abs(value.to(_torch().complex128) if value.is_complex() else value.double())
     else:
-        value = value if _is_cupy(value) else np.asarray(value)
+        value = value if _is_cupy(value) else _host(value)
         if value.dtype.kind not in "biufc":
             return 0.0
         size = abs(value.astype("complex128" if value.dtype.kind == "c" else "float64"))

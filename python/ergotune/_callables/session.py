@@ -118,7 +118,7 @@ class Session:
             with self.on_queue():
                 self._take(work.setup() if work.setup else work.arguments)
                 self._synchronise()  # what the caller has queued on other streams
-                self._originals = self._copies()
+                self._originals = {key: arrays.saved(array) for key, array in self._arrays.items()}
                 self._starts = dict(self._originals)
                 self._expected = self._find_expected()
         except Exception as error:
@@ -226,7 +226,7 @@ class Session:
         for key, array in self._arrays.items():
             self._restore()
             arrays.clear(array)
-            cleared = arrays.copy(array)
+            cleared = arrays.saved(array)
             if arrays.same(cleared, self._starts[key]):
                 continue
             call()
