@@ -4,7 +4,6 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
-#include <limits>
 
 namespace ergotune {
 
@@ -14,34 +13,27 @@ struct Half {
 };
 
 inline std::uint16_t half_from(double value) {
-  const auto f = static_cast<float>(value);
-  const auto bits = std::bit_cast<std::uint32_t>(f);
-  const auto sign = static_cast<std::uint16_t>((bits >> 16) & 0x8000u);
-  if (std::isnan(f)) return static_cast<std::uint16_t>(sign | 0x7e00u);
-  const double magnitude = std::abs(value);
-  if (magnitude >= 65520.0) return static_cast<std::uint16_t>(sign | 0x7c00u);
-  if (magnitude < 6.103515625e-5) {  // subnormal: multiples of 2^-24; nearbyint rounds half to even
-    return static_cast<std::uint16_t>(sign | static_cast<std::uint16_t>(std::nearbyint(magnitude * 16777216.0)));
+  const auto bits = std::bit_cast<std::uint64_t>(value);
+  const auto sign = static_cast<std::uint16_t>((bits >> 48) & 0x8000u);
+  const std::uint64_t magnitude = bits & ~(std::uint64_t{1} << 63);
+  if (std::isnan(value)) return static_cast<std::uint16_t>(sign | 0x7e00u);
+  if (std::abs(value) >= 65520.0) return static_cast<std::uint16_t>(sign | 0x7c00u);
+  if (std::abs(value) < 6.103515625e-5) {  // subnormal: multiples of 2^-24; nearbyint rounds half to even
+    return static_cast<std::uint16_t>(sign | static_cast<std::uint16_t>(std::nearbyint(std::abs(value) * 16777216.0)));
   }
-  int exponent = 0;
-  const double fraction = std::frexp(magnitude, &exponent);  // [0.5, 1)
-  auto mantissa = static_cast<std::uint32_t>(std::nearbyint(fraction * 2048.0));
-  if (mantissa == 2048) {
-    mantissa = 1024;
-    ++exponent;
-  }
-  return static_cast<std::uint16_t>(sign | (static_cast<std::uint32_t>(exponent + 14) << 10) | (mantissa & 0x3ffu));
+  // Ten of the 52 bits of the fraction remain; what rounds up to the next power of two carries into the exponent.
+  constexpr std::uint64_t kBias = std::uint64_t{1023 - 15} << 52;
+  const std::uint64_t half = (std::uint64_t{1} << 41) - 1 + ((magnitude >> 42) & 1);
+  return static_cast<std::uint16_t>(sign | static_cast<std::uint16_t>((magnitude - kBias + half) >> 42));
 }
 
 inline double half_to_double(std::uint16_t bits) {
-  const double sign = bits & 0x8000u ? -1.0 : 1.0;
-  const int exponent = (bits >> 10) & 0x1f;
-  const int mantissa = bits & 0x3ff;
-  if (exponent == 31) {
-    return mantissa ? std::numeric_limits<double>::quiet_NaN() : sign * std::numeric_limits<double>::infinity();
-  }
-  if (exponent == 0) return sign * std::ldexp(mantissa, -24);
-  return sign * std::ldexp(1024 + mantissa, exponent - 25);
+  const std::uint64_t sign = std::uint64_t{bits & 0x8000u} << 48;
+  const std::uint64_t exponent = (bits >> 10) & 0x1fu;
+  const std::uint64_t fraction = bits & 0x3ffu;
+  if (exponent == 0) return (sign ? -1.0 : 1.0) * static_cast<double>(fraction) * 0x1p-24;
+  const std::uint64_t wide = exponent == 31 ? 0x7ff : exponent + 1023 - 15;
+  return std::bit_cast<double>(sign | (wide << 52) | (fraction << 42));
 }
 
 }  // namespace ergotune

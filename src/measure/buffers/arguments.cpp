@@ -168,7 +168,7 @@ std::vector<std::byte> initial_contents(const Argument& argument, std::size_t co
     } else if (fill.kind == Fill::Kind::range) {
       for (std::size_t i = 0; i < count; ++i) out[i] = convert<T>(fill.start + fill.step * static_cast<double>(i));
     } else {
-      for (T& x : out) x = convert<T>(fill.value);
+      std::ranges::fill(out, convert<T>(fill.value));
     }
   });
   return contents;
