@@ -10,8 +10,10 @@
 #include "base/files.hpp"
 #include "base/text.hpp"
 #include "ergotune/error.hpp"
+#include "measure/metrics.hpp"
 #include "problem/document/fields.hpp"
 #include "report/result_document.hpp"
+#include "tune/session/confirmation.hpp"
 #include "tune/session/single_configuration.hpp"
 
 namespace ergotune {
@@ -36,19 +38,55 @@ std::optional<double> sized_value(const Objective& objective, const Measurement&
   return objective.direction() == Direction::maximise ? 1 / *value : *value;
 }
 
-/// The objective of each configuration at one size; what is not known is measured.
-void measure_at(const SizedProblem& size, const RankedResults& ranked, SizeSweep& sweep) {
+/// Measures configurations of one size in turn, in `kRounds` rounds: one that has just been confirmed and one that was
+/// measured once while the GPU was cooler are not comparable. Returns their means.
+std::map<ConfigurationIndex, Measurement> side_by_side(PreparedSession& prepared,
+                                                       const std::vector<ConfigurationIndex>& indices) {
+  constexpr int kRounds = 3;
+  std::map<ConfigurationIndex, Measurement> means;
+  const auto ledger = prepared.open_ledger();
+  RunInfo run;
+  run.objective = prepared.objective->spec();
+  run.phase = "comparing the best of all sizes";
+  ledger->begin_run(run);
+  ConfirmationSource source(indices, kRounds);
+  const std::string why = ledger->drive(source);
+  ledger->end_run(why.empty() ? "finished" : why);
+  for (const ConfirmationSource::Candidate& candidate : source.candidates()) {
+    std::vector<Measurement> rounds;
+    for (const ConfirmationRound& round : candidate.rounds) rounds.push_back(round.measurement);
+    if (!rounds.empty()) means.emplace(candidate.index, combine(rounds));
+  }
+  return means;
+}
+
+/// The objective of each configuration at one size; what is not known is measured. Measured values that are near the
+/// best are those of side_by_side().
+void measure_at(const SizedProblem& size, Provenance provenance, SizeSweep& sweep) {
+  constexpr double kNear = 0.3;  // share of the best
   PreparedSession prepared = prepare_session(size.problem, size.setup);
+  std::map<std::size_t, ConfigurationIndex> indices;
+  double best = INFINITY;
+  const std::size_t column = sweep.results.value.front().size();
   for (std::size_t c = 0; c < sweep.configurations.size(); ++c) {
     const Constants& configuration = sweep.configurations[c];
     std::optional<double>& value = sweep.results.value[c].emplace_back();
-    if (configuration == winner_of(ranked)) {
-      value = sized_value(ranked.objective, ranked.measurement(ranked.best.front()));
-    } else if (const auto index = prepared.space->index_of(
-                   configuration_of({configuration.begin(), configuration.end()}, prepared.space->parameters()))) {
-      value = sized_value(*prepared.objective, measure_one(prepared, *index).measurement);
-    }
+    const auto index = prepared.space->index_of(
+        configuration_of({configuration.begin(), configuration.end()}, prepared.space->parameters()));
+    if (!index) continue;
+    value = sized_value(*prepared.objective, measure_one(prepared, *index).measurement);
+    if (!value) continue;
+    indices[c] = *index;
+    best = std::min(best, *value);
   }
+  std::vector<ConfigurationIndex> near;
+  for (const auto& [c, index] : indices)
+    if (*sweep.results.value[c][column] <= (1 + kNear) * best) near.push_back(index);
+  if (provenance != Provenance::measured || near.size() < 2) return;
+  const auto means = side_by_side(prepared, near);
+  for (const auto& [c, index] : indices)
+    if (const auto mean = means.find(index); mean != means.end())
+      sweep.results.value[c][column] = sized_value(*prepared.objective, mean->second);
 }
 
 }  // namespace
@@ -111,7 +149,7 @@ SizeSweep sweep_sizes(std::vector<SizedProblem> sizes, std::size_t leaves, bool 
   for (std::size_t s = 0; s < sweep.sizes.size(); ++s) {
     std::vector<double>& values = sweep.results.sizes.emplace_back();
     for (const auto& [name, value] : sweep.sizes[s]) values.push_back(value.as_real());
-    measure_at(sizes[s], sweep.tuned[s].ranked, sweep);
+    measure_at(sizes[s], sweep.tuned[s].ranked.results.provenance, sweep);
   }
   sweep.over = best_over_sizes(sweep.results, worst_case);
   sweep.tree = size_tree(sweep.results, leaves, worst_case);

@@ -41,9 +41,9 @@ struct SizeSweep {
   std::optional<double> loss_at(std::size_t configuration, std::size_t size) const;
 };
 
-/// Tunes each size with the ones before as its prior, then measures every winner at every size. `search` prepares and
-/// tunes one. Ends early where it is interrupted, and at a size without a winner. Throws UserError without a store.
-/// `leaves` and `worst_case` are those of size_tree().
+/// Tunes each size with the ones before as its prior, then measures every winner at every size, in turn where they are
+/// near. `search` prepares and tunes one. Ends early where it is interrupted, and at a size without a winner. Throws
+/// UserError without a store. `leaves` and `worst_case` are those of size_tree().
 SizeSweep sweep_sizes(std::vector<SizedProblem> sizes, std::size_t leaves, bool worst_case,
                       const std::function<TunedSession(const SizedProblem&)>& search);
 /// The document of `ergotune tune --set N=1,2 --json`.
