@@ -103,7 +103,7 @@ void f(float* y) {
   std::istringstream log(text_of(folder.path() / "log"));
   int changes = 0, last = 0;
   for (int tile; log >> tile; last = tile) changes += tile != last;
-  EXPECT_GE(changes, 5) << "the search alone changes from 1 to 2 once";
+  EXPECT_GE(changes, 5) << "the searches alone change three times";
 }
 
 TEST_F(Sizes, TheNextSizeOfASweepIsNoChangedProblem) {
