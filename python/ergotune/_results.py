@@ -8,6 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 
+def as_text(value: Any) -> str:
+    """As the native half writes a parameter's value."""
+    if isinstance(value, (bool, np.bool_)):
+        return "1" if value else "0"
+    return str(value)
+
+
 class Result:
     """The outcome of :func:`ergotune.tune`.
 
@@ -71,13 +78,18 @@ class Result:
         self.notes: List[str] = raw["notes"]
         #: How outputs were verified, where that is not a quantity: of Python functions.
         self.verified = ""
+        #: Of a Python function, by parameter: what was given, by the name that it is kept by.
+        self._given: Dict[str, Dict[str, Any]] = {}
         #: The page that ``watch=True`` has shown; it lives as long as this.
         self.page: Any = None
 
     @property
     def best(self) -> Optional[Dict[str, Any]]:
-        """The winner's parameters; None when nothing worked."""
-        return self.front[0]["configuration"] if self.front else None
+        """The winner's parameters, of a Python function with the objects that were given for it (``function(*arguments, **result.best)``
+        runs it); None when nothing worked."""
+        if not self.front:
+            return None
+        return {name: self._given.get(name, {}).get(as_text(value), value) for name, value in self.front[0]["configuration"].items()}
 
     @property
     def best_measurement(self) -> Optional[Dict[str, Any]]:
@@ -88,7 +100,7 @@ class Result:
         return len(self.configurations)
 
     def __repr__(self) -> str:
-        found = f"best {self.best}" if self.front else f"nothing worked{self.commonest_failure()}"
+        found = f"best {self.front[0]['configuration']}" if self.front else f"nothing worked{self.commonest_failure()}"
         return f"<ergotune.Result of {self.problem} on {self.device}: {len(self)} configurations, {found}>"
 
     def __str__(self) -> str:

@@ -331,3 +331,30 @@ def test_interrupting_a_callable_of_this_process():
 
     with pytest.raises(KeyboardInterrupt):
         ergotune.tune_callable(work, {"n": [1, 2]}, in_process=True, **QUICK)
+
+
+def root_of(x, kind, chunk):
+    return np.concatenate([kind(x[start : start + chunk]) for start in range(0, len(x), chunk)])
+
+
+class Solver:
+    def __call__(self, x, **configuration):
+        return root_of(x, **configuration)
+
+
+def test_the_best_is_given_to_the_function_as_it_is():
+    x = np.arange(100.0)
+    result = ergotune.tune_callable(root_of, {"kind": [np.sqrt, np.cbrt], "chunk": [10, 100]}, arguments=(x,), verify=np.sqrt, **QUICK)
+    assert result.best["kind"] is np.sqrt
+    np.testing.assert_array_equal(root_of(x, **result.best), np.sqrt(x))
+    assert "sqrt" in repr(result) and result.front[0]["configuration"]["kind"] == "sqrt"
+
+
+def test_parameters_of_an_object_that_is_called_are_not_taken_for_unused():
+    result = ergotune.tune_callable(Solver(), {"kind": [np.sqrt], "chunk": [10, 100]}, arguments=(np.arange(100.0),), **QUICK)
+    assert not any("changes nothing" in note for note in result.notes)
+
+
+def test_a_default_that_is_no_value_is_refused():
+    with pytest.raises(ValueError, match="chunk.*7"):
+        ergotune.tune_callable(root_of, {"kind": [np.sqrt], "chunk": [10, 100]}, arguments=(np.arange(100.0),), default={"chunk": 7}, **QUICK)

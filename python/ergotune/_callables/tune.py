@@ -14,7 +14,7 @@ import numpy as np
 
 from .. import _core
 from .._core import Problem
-from .._results import Result
+from .._results import Result, as_text
 from .._session import Progress, Row, _plain_settings, tune
 from .._watch import in_notebook
 from . import workers
@@ -31,13 +31,6 @@ Values = Union[Iterable[Any], int, float, Callable[..., Iterable[Any]]]
 _REFERENCES = 5
 
 
-def as_text(value: Any) -> str:
-    """As the native half writes a parameter's value."""
-    if isinstance(value, (bool, np.bool_)):
-        return "1" if value else "0"
-    return str(value)
-
-
 def kept(value: Any) -> Any:
     """A value of a parameter as it is kept: objects (a dtype, None, a tuple) are kept by their names."""
     if isinstance(value, (bool, int, float, str, np.generic)):
@@ -52,11 +45,23 @@ def _verified_with(verify: Union[Callable[..., Any], bool, None]) -> str:
     return f"the outputs of {getattr(verify, '__name__', 'verify')}()" if verify else "the outputs of the first configuration that ran"
 
 
+def _shows_its_parameters(function: Callable[..., Any]) -> bool:
+    """Whether a parameter that changes something occurs in the function's source."""
+    if not inspect.isfunction(function):
+        return False
+    try:
+        inspect.getsource(function)
+    except (OSError, TypeError):
+        return False
+    return all(taken.kind is not taken.VAR_KEYWORD for taken in inspect.signature(function).parameters.values())
+
+
 def _problem(name: str, space: Mapping[str, Values], default: Mapping[str, Any], restrictions: Sequence[Any],
              work: Work, depends_on: str) -> Problem:
     problem = Problem(name, description=f"a Python function, verified with {_verified_with(work.verify)}")
     function = re.sub(r"\W|^(?=\d)", "_", name) + "_" + hashlib.sha256(depends_on.encode()).hexdigest()[:12]
-    text = _core.callable_source("".join(f"// {line}\n" for line in depends_on.splitlines()))
+    known = depends_on if _shows_its_parameters(work.function) else f"{depends_on}\ntakes {', '.join(map(str, space))}"
+    text = _core.callable_source("".join(f"// {line}\n" for line in known.splitlines()))
     for language in ("cuda", "c"):
         problem.set_source(language, text, function)
     problem.set_verification("none")
@@ -74,6 +79,8 @@ def _problem(name: str, space: Mapping[str, Values], default: Mapping[str, Any],
         work.values[parameter] = {as_text(shown): value for shown, value in zip(plain, listed)}
         if len(work.values[parameter]) < len(listed):
             raise TypeError(f"two values of the parameter {parameter} have the same name: {', '.join(map(as_text, plain))}")
+        if parameter in default and kept(default[parameter]) not in plain:
+            raise ValueError(f"default: {parameter} has no value {default[parameter]!r}; it has {', '.join(map(as_text, plain))}")
         problem.add_parameter(parameter, plain, default=kept(default[parameter]) if parameter in default else None)
     for restriction in restrictions:
         problem.restrict(restriction)
@@ -193,6 +200,7 @@ def tune_callable(
         result = tune(problem, seconds=seconds, observers=observers, metrics=metrics, progress=progress, resume=resume,
                       take_over=take_over, quiet=quiet, devices=devices, watch=watch, in_process=here,
                       **settings)
+    result._given = work.values
     if verify is not False:
         result.verified = f"outputs agree with those of {'verify' if verify else 'the first configuration that ran (no reference)'}"
     if why_not:
