@@ -87,9 +87,11 @@ std::string repeats_note(const Repeats& repeats, int confirmation_repeats) {
   if (repeats.n < 2 || (std::abs(std::log(repeats.factor)) < kRepeats && repeats.deviation < kRepeats)) return {};
   const double change = 100 * (repeats.factor - 1);
   return fmt::format(
-      "confirmed values were {:.0f} % {} than in the search (median of {}; a single one differs by ±{:.3g} %): values "
-      "that are not confirmed are as uncertain{}",
-      std::abs(change), change < 0 ? "lower" : "higher", repeats.n, 100 * repeats.deviation,
+      "confirmed values were {} in the search (median of {}; a single one differs by ±{:.3g} %): values that are not "
+      "confirmed are as uncertain{}",
+      std::abs(change) < 0.5 ? std::string("as")
+                             : fmt::format("{:.0f} % {} than", std::abs(change), change < 0 ? "lower" : "higher"),
+      repeats.n, 100 * repeats.deviation,
       repeats.deviation > kNoisy && confirmation_repeats > 0 && confirmation_repeats <= kFewRepeats
           ? fmt::format(", and a probability from {} repeats may be too high (a larger --budget, on a quiet machine, "
                         "repeats them)",

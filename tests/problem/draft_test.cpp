@@ -874,6 +874,32 @@ int main() {
   }
 }
 
+TEST_F(Draft, TakesNoNumberForTheBlockOfAnotherDimension) {
+  const std::string text = draft("dilate.cu", R"(
+template <typename T, int ROWS>
+__global__ void dilate(const T* in, T* out, int width, int height) {
+  extern __shared__ float tile[];
+  const int tw = blockDim.x + 2, th = blockDim.y * ROWS + 2;
+  const int x0 = blockIdx.x * blockDim.x - 1, y0 = blockIdx.y * blockDim.y * ROWS - 1;
+  for (int y = threadIdx.y; y < th; y += blockDim.y)
+    for (int x = threadIdx.x; x < tw; x += blockDim.x) tile[y * tw + x] = in[max(y0 + y, 0) * width + max(x0 + x, 0)];
+  __syncthreads();
+  for (int r = 0; r < ROWS; ++r) {
+    int lx = threadIdx.x + 1, ly = threadIdx.y + r * blockDim.y + 1;
+    if (x0 + lx < width && y0 + ly < height) out[(y0 + ly) * width + x0 + lx] = fmaxf(tile[ly * tw + lx], tile[ly * tw]);
+  }
+}
+int main() {
+  const int width = 4096, height = 2191;
+  dim3 block(32, 8), grid((width + 31) / 32, (height + 8 * 4 - 1) / (8 * 4));
+  dilate<float, 4><<<grid, block, 34 * 34 * sizeof(float)>>>(in, out, width, height);
+}
+)")
+                               .text;
+  EXPECT_THAT(text, HasSubstr("BLOCK_SIZE_X"));
+  EXPECT_THAT(text, Not(ContainsRegex("HEIGHT[^\n]*BLOCK_SIZE_X"))) << text;
+}
+
 TEST_F(Draft, TakesTheFactorOfAPositionForTheWorkOfAThread) {
   const Problem product = problem("product.cl", R"(
 kernel void product(int n, global const float* a, global const float* b, global float* c) {

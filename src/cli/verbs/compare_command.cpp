@@ -29,9 +29,11 @@ std::string loss_text(const std::optional<double>& loss, double error) {
   return *loss >= 0 ? "loses " + share : "reads " + share + " better than the best there, without being confirmed";
 }
 
-/// " ±2.0 %"; empty if it is unknown.
+/// " ±2.0 %"; " ±?" if it is wider than the value; empty if it is unknown.
 std::string interval_text(double value, double half_width) {
-  return half_width > 0 && value != 0 ? fmt::format(" ±{:.1f} %", 100 * half_width / std::abs(value)) : std::string();
+  if (!(half_width > 0) || value == 0) return {};
+  const double share = half_width / std::abs(value);
+  return share < 1 ? fmt::format(" ±{:.1f} %", 100 * share) : " ±?";
 }
 
 void print(const std::vector<std::string>& names, const std::vector<ComparedSession>& sessions,

@@ -43,6 +43,7 @@ std::optional<std::size_t> dimension_of(const DraftSource& source, const std::st
   for (std::size_t d = 0; d < launch.block.size(); ++d) {
     if (divisor == block_member(launch, d) || (!whole_number(divisor) && divisor == launch.block[d])) return d;
     if (!value || source.value(launch.block[d]) != value) continue;
+    if (d != dimension && kernel_source::identifiers_in(divisor).empty()) continue;  // the same number by chance
     if (d == dimension || !of) of = d;
     ++equal;
   }
