@@ -84,21 +84,20 @@ TEST_F(Sizes, EachHasItsBestAndATreeChooses) {
 
 TEST_F(Sizes, NearWinnersAreComparedInTurn) {
   folder.write("t.c", R"(#include <stdio.h>
-#include <time.h>
 void f(float* y) {
   FILE* log = fopen(LOG, "a");
   if (log) fprintf(log, "%d\n", TILE), fclose(log);
-  const struct timespec pause = {0, TILE == 2 ? 16000000 : 20000000};
-  nanosleep(&pause, 0);
   *y = N;
 }
 )");
   folder.write("t.toml", "restrictions = ['TILE <= N']\n[constants]\nN = 1\nLOG = '\"" +
                              (folder.path() / "log").string() +
                              "\"'\n[parameters]\nTILE = [1, 2]\n[kernel]\nfunction = 'f'\nsource = { c = 't.c' }\n"
-                             "arguments = [{ name = 'y', type = 'float32', count = 1, access = 'write' }]\n");
-  const auto swept = ergotune(folder, {"tune", "t.toml", "--device", "host", "-q", "--no-confirm", "--strategy",
-                                       "brute_force", "--set", "N=1,2", "--store", "t.db", "--json"});
+                             "arguments = [{ name = 'y', type = 'float32', count = 1, access = 'write' }]\n"
+                             "[metrics]\ncost = '1.2 - 0.1 * TILE'\n");
+  const auto swept =
+      ergotune(folder, {"tune", "t.toml", "--device", "host", "-q", "--no-confirm", "--strategy", "brute_force",
+                        "--objective", "min cost", "--set", "N=1,2", "--store", "t.db", "--json"});
   ASSERT_EQ(swept.exit_code, 0) << swept.err;
   std::istringstream log(text_of(folder.path() / "log"));
   int changes = 0, last = 0;
