@@ -34,6 +34,14 @@ std::optional<long> value_at_launch(const DraftSource& source, const std::string
   return source.value(text);
 }
 
+/// True for the 0 and the 1 of "blockIdx.x * blockDim.y".
+bool positions_blocks(const std::string& body, std::size_t grid, std::size_t block) {
+  const std::string number = fmt::format(R"((blockIdx\.{}|get_group_id\({}\)))", "xyz"[grid], grid);
+  const std::string size = fmt::format(R"((blockDim\.{}|get_local_size\({}\)))", "xyz"[block], block);
+  const std::string times = R"(\s*\*\s*)";
+  return std::regex_search(body, std::regex(number + times + size + "|" + size + times + number));
+}
+
 /// Returns the dimension of the launch's block by which it divides a dimension of its grid.
 std::optional<std::size_t> dimension_of(const DraftSource& source, const std::string& divisor, std::size_t dimension) {
   const SourceLaunch& launch = source.launch;
@@ -43,7 +51,9 @@ std::optional<std::size_t> dimension_of(const DraftSource& source, const std::st
   for (std::size_t d = 0; d < launch.block.size(); ++d) {
     if (divisor == block_member(launch, d) || (!whole_number(divisor) && divisor == launch.block[d])) return d;
     if (!value || source.value(launch.block[d]) != value) continue;
-    if (d != dimension && kernel_source::identifiers_in(divisor).empty()) continue;  // the same number by chance
+    if (d != dimension && kernel_source::identifiers_in(divisor).empty() &&
+        !positions_blocks(source.kernel.body, dimension, d))
+      continue;  // the same number by chance
     if (d == dimension || !of) of = d;
     ++equal;
   }
