@@ -39,7 +39,7 @@ std::optional<double> sized_value(const Objective& objective, const Measurement&
 }
 
 /// Measures configurations of one size in turn, in `kRounds` rounds: one that has just been confirmed and one that was
-/// measured once while the GPU was cooler are not comparable. Returns their means.
+/// measured once, before the GPU was under load, are not comparable. Returns their means.
 std::map<ConfigurationIndex, Measurement> side_by_side(PreparedSession& prepared,
                                                        const std::vector<ConfigurationIndex>& indices) {
   constexpr int kRounds = 3;

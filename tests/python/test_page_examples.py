@@ -51,6 +51,40 @@ def test_examples_in_numbas_simulator(tmp_path):
         assert "'block':" in printed and "measured" in printed
 
 
+def test_arrays_of_numba_begin_each_configuration_with_their_contents(tmp_path):
+    pytest.importorskip("numba", reason="the package numba is not installed")
+    run("""
+import numpy as np
+from numba import cuda
+
+import ergotune
+
+
+def inputs():
+    return {"x": cuda.to_device(np.arange(8.0))}
+
+
+@cuda.jit
+def increment(x):
+    for i in range(cuda.grid(1), x.size, cuda.gridsize(1)):
+        x[i] += 1
+
+
+def incremented(x, block):
+    return lambda: increment[1, block](x)
+
+
+def reference(x):
+    return {"x": x.copy_to_host() + 1}
+
+
+if __name__ == "__main__":
+    result = ergotune.tune_callable(incremented, {"block": [1, 2, 4]}, setup=inputs, verify=reference, device="host", confirm=False,
+                                    max_seconds=0.02, precision=0.5)
+    assert not any(m["status"] == "wrong_result" for m in result.measurements) and len(result) == 3, result
+""", tmp_path, NUMBA_ENABLE_CUDASIM="1")
+
+
 def test_examples_in_tritons_interpreter(tmp_path):
     if not all(map(importlib.util.find_spec, ("triton", "torch"))):
         pytest.skip("the packages triton and torch (800 MB) are not both installed")
