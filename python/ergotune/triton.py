@@ -12,7 +12,6 @@ import json
 import os
 import time
 import warnings
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
@@ -21,6 +20,7 @@ from triton.runtime.autotuner import Autotuner as TritonAutotuner  # type: ignor
 
 from . import _core
 from ._callables.arrays import is_array
+from ._callables.forks import ForkedCompiles
 from ._callables.identity import identity
 from ._callables.tune import as_text, kept, tune_callable
 from ._results import Result
@@ -220,13 +220,14 @@ class Autotuner(TritonAutotuner):  # type: ignore[misc,unused-ignore]
         return [space.config(space.texts(row)) for row in offered] if len(offered) <= _FEW else []
 
     def _compile_ahead(self, configs: Sequence[Any], args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> None:
-        """Side by side, into the kernel's cache. What fails here fails again when it is measured."""
+        """In several processes, into the kernel's cache. What fails here fails again when it is measured."""
         mode, kernel = getattr(triton, "AsyncCompileMode", None), _innermost(self.fn)
         if mode is None or not isinstance(kernel, triton.runtime.JITFunction):
             return
         jobs = self._how.get("jobs") or len(os.sched_getaffinity(0))
         tolerant = {"ignore_errors": True} if "ignore_errors" in inspect.signature(mode).parameters else {}
-        with contextlib.suppress(Exception), ThreadPoolExecutor(jobs) as pool, mode(pool, **tolerant):
+        compiles = ForkedCompiles(jobs)
+        with contextlib.suppress(Exception), mode(compiles, **tolerant), compiles:
             for config in configs:
                 current = {**kwargs, **config.all_kwargs(), "warmup": True}
                 with contextlib.suppress(Exception):

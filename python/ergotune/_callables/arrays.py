@@ -68,6 +68,16 @@ def saved(value: Any) -> Any:
     return value.copy() if _is_pycuda(value) else copy(value)
 
 
+def _fill_numba(value: Any, contents: Any) -> None:
+    """As copy_to_device does it, without its checks of layouts, which saved() has made and which take longer than copying 16 MiB."""
+    driver = sys.modules.get("numba.cuda.cudadrv.driver")
+    if driver is None or not _is_foreign(value) or not value.size:  # the simulator, for example
+        value.copy_to_device(contents)
+        return
+    sys.modules["numba.cuda"].current_context()  # makes it current in this thread
+    driver.device_to_device(value, contents, value.alloc_size, stream=value.stream)
+
+
 def fill(value: Any, contents: Any) -> None:
     """Contents that copy() or saved() gave. What cannot be written (JAX) cannot have changed either."""
     if _is_torch(value):
@@ -80,7 +90,7 @@ def fill(value: Any, contents: Any) -> None:
     elif _is_cupy(value):
         value[...] = contents
     elif _is_numba(value) and _is_numba(contents):
-        value.copy_to_device(contents)
+        _fill_numba(value, contents)
     elif _is_pycuda(value) and _is_pycuda(contents):
         value[...] = contents
     elif _is_foreign(value):
