@@ -21,7 +21,8 @@ class Result:
     Attributes:
         best: configuration of the winner (dict), or None when nothing worked.
         best_measurement: its measurement: ``status``, ``message``, ``quantities`` (each with ``value``, ``half_width`` of the 95 %
-            interval, ``n``, ``method``, ``provenance``), ``metrics`` (values by name) and ``metric_half_widths``.
+            interval, ``n``, ``method``, ``provenance``), ``metrics`` (values by name) and ``metric_half_widths``
+            (None: unknown).
         document: the document of ``ergotune tune --json`` (``ergotune schema result``).
         front: its ``top``: for Pareto objectives all of the front, else the ten best, best first.
         configurations, measurements: every configuration measured or taken from the store, in order.
@@ -212,4 +213,5 @@ def value_of(measurement: Dict[str, Any], name: str) -> Dict[str, Any]:
     """``value`` and ``half_width`` of a quantity or a metric; NaN where it has none."""
     quantity: Optional[Dict[str, Any]] = measurement["quantities"].get(name)
     nan = float("nan")
-    return quantity or {"value": measurement["metrics"].get(name, nan), "half_width": measurement["metric_half_widths"].get(name, nan)}
+    half_width = measurement["metric_half_widths"].get(name)
+    return quantity or {"value": measurement["metrics"].get(name, nan), "half_width": nan if half_width is None else half_width}

@@ -148,7 +148,7 @@ def tune(
             from .engines import Workers
 
             plain["node_commands"] = nodes.enter_context(Workers(executor, workers))
-        raw = run_problem(problem, plain, verify=callback, observers=observers, metrics=_si_metrics(functions) if functions else None,
+        raw = run_problem(problem, plain, verify=callback, observers=observers, metrics=functions or None,
                           metric_names=list(functions), progress=progress,
                           taken=_objective_check(settings.get("objective")))
     result = Result(raw)
@@ -247,7 +247,7 @@ _tell_settings()
 
 def run_problem(
     problem: Problem, settings: Row, verify: Optional[Callable[..., bool]] = None, observers: Sequence[Any] = (),
-    metrics: Optional[Callable[[Row, Row], Row]] = None, metric_names: Sequence[str] = (),
+    metrics: Union[Callable[[Row, Row], Row], Mapping[str, Callable[[Row], float]], None] = None, metric_names: Sequence[str] = (),
     progress: Optional[Progress] = None, taken: Optional[Callable[[Row, Row], None]] = None,
 ) -> Row:
     """Runs a tuning session on plain settings; gives the native result as a dict."""
@@ -260,19 +260,6 @@ def run_problem(
     if raw["interrupted"] and not raw["configurations"]:
         raise KeyboardInterrupt
     return raw
-
-
-def _si_metrics(metrics: Mapping[str, Callable[[Row], float]]) -> Callable[[Row, Row], Row]:
-    def evaluate(configuration: Row, measurement: Row) -> Row:
-        row = dict(configuration)
-        row.update({name: q["value"] for name, q in measurement["quantities"].items()})
-        row.update(measurement["metrics"])
-        values = {}
-        for name, function in metrics.items():
-            values[name] = row[name] = function(row)
-        return values
-
-    return evaluate
 
 
 @contextlib.contextmanager

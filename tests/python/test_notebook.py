@@ -28,6 +28,33 @@ def test_a_notebook_runs_and_shows_what_its_code_gives(path):
     assert shown(notebook) == committed and any(committed)
 
 
+def executed(*cells, **options):
+    """The outputs of each cell of a notebook."""
+    import nbclient
+    import nbformat.v4
+
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
+    nbclient.NotebookClient(notebook, timeout=300, kernel_name="python3", **options).execute()
+    return [cell.outputs for cell in notebook.cells]
+
+
+def test_a_cell_that_ends_with_watch_shows_the_page_once(tmp_path):
+    ergotune.tune(GEMM, device="sim:a100", budget=3, store=tmp_path / "r.db")
+    first, again, table = ([output for output in outputs if output.output_type in ("display_data", "execute_result")] for outputs in executed(
+        f"import ergotune; page = ergotune.watch({str(tmp_path / 'r.db')!r}); page", "page", f"ergotune.watch({str(tmp_path / 'r.db')!r}, page=False)"))
+    assert len(first) == 1 and "iframe" in first[0].data["text/html"]
+    assert len(again) == 1 and "iframe" in again[0].data["text/html"]
+    assert len(table) == 1 and "iframe" not in table[0].data["text/html"]
+
+
+def test_a_restriction_that_fails_in_a_notebook_names_its_line():
+    outputs = executed("import ergotune\ndef divides(a):\n    return a % missing == 0", "try:\n    ergotune.tune_callable(lambda a: a, {'a': [1, 2]}, "
+                       "restrictions=divides, device='host')\nexcept ValueError as error:\n    print(error)")
+    message = "".join(output.text for output in outputs[1])
+    assert all(part in message for part in ("divides", "NameError", "missing", "In[1]", "line 3"))
+    assert message.count("line") == 1 and "\n" not in message.strip()
+
+
 def test_a_result_shows_value_interval_gain_and_provenance():
     result = ergotune.tune(GEMM, device="sim:a100", objective="energy", budget=12)
     shown = result._repr_html_()
