@@ -195,6 +195,32 @@ def test_values_may_be_any_objects():
     assert set(statuses(result, "dtype").values()) <= {"ok", "not_converged"}
 
 
+def test_functions_of_parameters_are_given_objects(tmp_path):
+    result = ergotune.tune_callable(cast, {"dtype": [np.float32, np.float64], "order": ["C", None]}, arguments=(np.ones(50),), verify=False,
+                                    restrictions=[lambda dtype: dtype is np.float64, lambda row: row["order"] is None],
+                                    metrics={"bytes": lambda row: row["dtype"](0).itemsize}, store=tmp_path / "r.db", **QUICK)
+    assert len(result) == 1 and result.best == {"dtype": np.float64, "order": None}
+    assert result.best_measurement["metrics"]["bytes"] == 8
+
+
+def test_objects_of_a_prediction_are_those_of_the_space(tmp_path):
+    space = {"dtype": [np.float32, np.float64], "n": np.arange(1, 7)}
+    ergotune.tune_callable(lambda x, dtype, n: x[:n].astype(dtype).sum(), space, arguments=(np.ones(50),), verify=False, store=tmp_path / "r.db", **QUICK)
+    predicted = ergotune.predict(tmp_path / "r.db", configurations=[{"dtype": np.float64, "n": np.int64(2)}])["predictions"]
+    assert predicted[0]["configuration"] == {"dtype": "float64", "n": 2}
+
+
+def test_another_function_as_a_value_begins_a_new_session(tmp_path):
+    def evaluated(factor):
+        def scaled(x):
+            return factor * x
+
+        return ergotune.tune_callable(lambda x, how: how(x), {"how": [scaled]}, arguments=(np.ones(50),), verify=False, store=tmp_path / "r.db",
+                                      **QUICK).evaluated
+
+    assert evaluated(1) == 1 and evaluated(1) == 0 and evaluated(2) == 1
+
+
 def test_parameters_may_depend_on_earlier_ones():
     result = ergotune.tune_callable(cast_tile, {"tile": [4, 8], "part": lambda earlier: range(1, earlier["tile"], 3)},
                                     arguments=(np.ones(50),), verify=False, metrics={"rate": "50 / time", "double": lambda row: 2 * row["rate"]},

@@ -170,6 +170,45 @@ def test_a_stored_session_is_the_same_table(tmp_path):
     assert "measured" in repr(recording) and "sum" in repr(recording)
 
 
+def test_a_stored_session_is_a_result(tmp_path):
+    store = tmp_path / "s.db"
+    result = ergotune.tune(ergotune.parse_problem(SUM), device="host", min_repeats=3, precision=0.9, store=store)
+    stored = ergotune.show(store, top=1)
+    assert isinstance(stored, ergotune.Result) and stored.best == result.best and len(stored) == len(result)
+    assert stored.best_measurement == result.best_measurement and stored.probability_best == result.probability_best
+    assert row(stored._repr_html_(), "confirmed") == row(result._repr_html_(), "confirmed")
+    assert stored.to_pandas().equals(result.to_pandas()) and "sum" in repr(stored)
+    assert stored["best"]["configuration"] == result.best and "sessions" in stored and stored.get("sizes") is None
+    assert dict(stored) == stored.document
+    assert ergotune.show(store, top=0).best == result.best
+
+
+def test_tables_mark_the_default(tmp_path):
+    problem = ergotune.parse_problem(SUM.replace("[1, 2, 4]", "{ values = [1, 2, 4], default = 2 }"))
+    store = tmp_path / "s.db"
+    result = ergotune.tune(problem, device="host", min_repeats=3, precision=0.9, store=store)
+    for frame in (result.to_pandas(), ergotune.load_recording(store).to_pandas(), ergotune.show(store).to_pandas()):
+        assert frame.default.sum() == 1 and frame[frame.default].STEP.iloc[0] == 2
+        assert frame[frame.default].time.iloc[0] == result.default_measurement["quantities"]["time"]["value"]
+    csv, header = tmp_path / "s.csv", tmp_path / "s.h"
+    ergotune.export_results(store, csv, format="csv")
+    assert ergotune.show(csv)["default"]["configuration"] == result["default"]["configuration"]
+    ergotune.export_results(store, header, format="header")
+    assert f"{result['gain']['value']:.2f} times" in header.read_text()
+
+
+def test_progress_counts_what_was_known(tmp_path, monkeypatch, capsys):
+    given = dict(device="sim:a100", strategy="random", store=tmp_path / "s.db", confirm=False)
+    ergotune.tune(GEMM, budget=5, **given)
+    seen = []
+    again = ergotune.tune(GEMM, budget=12, progress=lambda *progress: seen.append(progress), **given)
+    assert again.resumed == 5 and len(seen[-1]) == 5
+    assert seen[-1][0] == seen[-1][1] == 12, "what was known and measured is all there is"
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    ergotune.tune(GEMM, budget=15, **given)
+    assert re.search(r"15/15 configurations \(12 known\)", capsys.readouterr().err)
+
+
 def test_a_replay_of_simulated_values_is_simulated(tmp_path):
     store = tmp_path / "s.db"
     ergotune.tune(GEMM, device="sim:a100", budget=5, store=store)
