@@ -44,7 +44,7 @@ class Result:
         stopped_because: why the run ended; interrupted: whether by Ctrl-C.
         notes: what ergotune noticed, as the command prints it.
         store, session: where the results are kept, the file and the number in it; None without ``store=``.
-        problem, device, objective, direction: names, and "minimise" or "maximise".
+        problem, device, objective, direction: names, and "min" or "max".
     """
 
     def __init__(self, raw: Dict[str, Any]) -> None:
