@@ -114,6 +114,8 @@ class Result:
     def __contains__(self, key: object) -> bool:
         return key in self.document
 
+    __iter__ = None  # keys or rows?
+
     def get(self, key: str, otherwise: Any = None) -> Any:
         """``document.get(key)``."""
         return self.document.get(key, otherwise)

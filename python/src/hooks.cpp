@@ -161,8 +161,10 @@ std::vector<double> values_of(const py::dict& functions, const py::dict& row, bo
     } catch (py::error_already_set& error) {
       if (!tolerant || !error.matches(PyExc_Exception)) throw;
       values.push_back(kUnknown);
-    } catch (const std::exception&) {  // it returns no number
-      if (!tolerant) throw;
+    } catch (const std::exception&) {
+      if (!tolerant)
+        throw py::type_error(
+            py::str("the metric {} is {!r}, not a number").format(name, row[name]).cast<std::string>());
       values.push_back(kUnknown);
     }
   }

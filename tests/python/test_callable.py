@@ -1,6 +1,7 @@
 """Python callables as kernels: measured, verified, contained and kept as kernels are."""
 
 import ctypes
+import functools
 import os
 import subprocess
 import sys
@@ -208,6 +209,27 @@ def test_objects_of_a_prediction_are_those_of_the_space(tmp_path):
     ergotune.tune_callable(lambda x, dtype, n: x[:n].astype(dtype).sum(), space, arguments=(np.ones(50),), verify=False, store=tmp_path / "r.db", **QUICK)
     predicted = ergotune.predict(tmp_path / "r.db", configurations=[{"dtype": np.float64, "n": np.int64(2)}])["predictions"]
     assert predicted[0]["configuration"] == {"dtype": "float64", "n": 2}
+
+
+class Scale:
+    def __init__(self, factor):
+        self.factor = factor
+
+    def __call__(self, x):
+        return self.factor * x
+
+
+def test_objects_have_the_same_names_in_every_process(tmp_path):
+    def applied(x, how):
+        return how(x)
+
+    def tuned():
+        space = {"how": [Scale(2), Scale(3), functools.partial(np.multiply, 2)]}
+        return ergotune.tune_callable(applied, space, arguments=(np.ones(50),), verify=False, store=tmp_path / "r.db", **QUICK)
+
+    result = tuned()
+    assert {"Scale(factor=2)", "Scale(factor=3)"} < set(statuses(result, "how")) and not any("0x" in name for name in statuses(result, "how"))
+    assert result.evaluated == 3 and tuned().evaluated == 0
 
 
 def test_another_function_as_a_value_begins_a_new_session(tmp_path):

@@ -180,6 +180,8 @@ def test_a_stored_session_is_a_result(tmp_path):
     assert stored.to_pandas().equals(result.to_pandas()) and "sum" in repr(stored)
     assert stored["best"]["configuration"] == result.best and "sessions" in stored and stored.get("sizes") is None
     assert dict(stored) == stored.document
+    with pytest.raises(TypeError):
+        list(stored)
     assert ergotune.show(store, top=0).best == result.best
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import hashlib
 import inspect
 import re
@@ -33,10 +32,13 @@ _REFERENCES = 5
 
 
 def kept(value: Any) -> Any:
-    """A value of a parameter as it is kept: objects (a dtype, None, a tuple) are kept by their names."""
+    """A value of a parameter as it is kept: objects (a dtype, None, a tuple) are kept by their names, the same in every process."""
     if isinstance(value, (bool, int, float, str, np.generic)):
         return value
-    return getattr(value, "__name__", None) or str(value)
+    text = getattr(value, "__name__", None) or str(value)
+    if text == object.__repr__(value) and hasattr(value, "__dict__"):
+        text = f"{type(value).__name__}({', '.join(f'{name}={held}' for name, held in vars(value).items())})"
+    return re.sub(r" at 0x[0-9a-f]+", "", text)
 
 
 class _OfObjects:
@@ -204,8 +206,7 @@ def tune_callable(
         restrictions = [restrictions]
     work = Work(function, arguments, setup, verify, compile, absolute_tolerance, relative_tolerance)
     space = {parameter: list(values) if isinstance(values, (Iterator, list, tuple)) else values for parameter, values in space.items()}
-    chosen = [value for values in space.values() if isinstance(values, list) for value in values
-              if isinstance(value, functools.partial) or inspect.isfunction(value)]
+    chosen = [value for values in space.values() if isinstance(values, list) for value in values if callable(value)]
     depends_on = identity((function, setup, verify, *chosen), arguments, version)
     depends_on += f"\nverified: {verify if verify is None or verify is False else 'by a function'} {absolute_tolerance} {relative_tolerance}"
     name = name or getattr(function, "__name__", None) or type(function).__name__

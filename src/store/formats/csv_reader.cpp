@@ -79,8 +79,7 @@ CsvColumn describe(const std::string& name, const std::vector<std::string>& head
   constexpr std::string_view kTexts[] = {"message", "device", "provenance", "finished_at", "warnings"};
   constexpr std::string_view kConfirmation[] = {"objective", "confirmed", "searched"};  // to_csv() writes all of them
   const bool of_session = std::ranges::find(kConfirmation, name) != std::end(kConfirmation) || name == "default";
-  if (std::ranges::find(kTexts, name) != std::end(kTexts) ||
-      (of_session && std::ranges::all_of(kConfirmation, has)))
+  if (std::ranges::find(kTexts, name) != std::end(kTexts) || (of_session && std::ranges::all_of(kConfirmation, has)))
     return {Kind::text, name};
   if (name == "compile_seconds") return {Kind::cost, name, &RowCosts::compile};
   if (name == "verify_seconds") return {Kind::cost, name, &RowCosts::verify};

@@ -30,7 +30,8 @@ void add_confirmation(Recording& recording, std::size_t row, const ExportedConfi
 void set_default(Recording& recording, const Configuration& configuration);
 
 /// {"problem": "fir", "default": "1024,True", "objective": "time", "direction": "min", "confirmed": {"4096,False":
-/// {"repeats": 2, "searched": 0.0078}}}: an object of T4 files and Kernel Tuner caches, which other readers ignore. Values are in SI units.
+/// {"repeats": 2, "searched": 0.0078}}}: an object of T4 files and Kernel Tuner caches, which other readers ignore.
+/// Values are in SI units.
 nlohmann::ordered_json session_json(const ResultSet& results);
 /// Sets these of a recording with all its rows; what the object lacks is left as it is.
 void read_session_json(const nlohmann::ordered_json& json, Recording& recording);
