@@ -46,7 +46,7 @@ struct Measurement {
   std::string message;
   std::map<std::string, Quantity> quantities;
   std::map<std::string, double> metrics;
-  /// Standard errors of metrics, propagated to first order (measure/metrics.hpp); absent means 0.
+  /// Standard errors of metrics, propagated to first order (measure/metrics.hpp); absent means 0, NaN unknown.
   std::map<std::string, double> metric_errors;
   /// Degrees of freedom of these standard errors; absent means 0 (Quantity::degrees).
   std::map<std::string, double> metric_degrees;

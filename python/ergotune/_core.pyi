@@ -206,7 +206,8 @@ class HeldSetting:
 
 def settings() -> List[Dict[str, Any]]: ...
 def tune(problem: Problem, settings: Dict[str, Any], verify: Optional[Callable[..., bool]] = ..., observers: Sequence[Any] = ...,
-         metrics: Optional[Callable[..., Dict[str, float]]] = ..., progress: Optional[Callable[..., None]] = ...,
+         metrics: Union[Callable[..., Dict[str, float]], Mapping[str, Callable[[Dict[str, Any]], float]], None] = ...,
+         progress: Optional[Callable[..., None]] = ...,
          taken: Optional[Callable[..., None]] = ...) -> Dict[str, Any]: ...
 def run_plans(problem: Problem, settings: Dict[str, Any], plans: str,
               progress: Optional[Callable[..., None]] = ...) -> Dict[str, Any]: ...

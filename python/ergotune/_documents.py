@@ -10,13 +10,15 @@ import sys
 from typing import Any, Dict, Iterator, Optional, Sequence, Union
 
 from . import _command, _core
+from ._callables.tune import kept
+from ._results import Result
 from ._session import ProblemOrFile, _loaded
 
 Path = Union[str, "os.PathLike[str]"]
 
 
-def show(source: Path = "ergotune.db", *, session: int = 0, objective: Optional[str] = None, top: int = 10) -> Dict[str, Any]:
-    """The best configurations, the failures and the sessions of stored results (``ergotune show``).
+def show(source: Path = "ergotune.db", *, session: int = 0, objective: Optional[str] = None, top: int = 10) -> Result:
+    """A stored session as :func:`tune` returned it: the best configurations, every measurement, failures (``ergotune show``).
 
     Args:
         source: a store, a Kernel Tuner cache, T4 or CSV file.
@@ -25,9 +27,15 @@ def show(source: Path = "ergotune.db", *, session: int = 0, objective: Optional[
         top: how many of the best are listed.
 
     Returns:
-        The document of ``ergotune show --json`` (``ergotune.schema("result")``).
+        A :class:`Result`; its ``document``, the document of ``ergotune show --json`` (``ergotune.schema("result")``), is read by
+        ``result["best"]``, too, and lists the ``sessions`` of the store.
     """
-    return _core.show(os.fspath(source), session, objective, top)
+    return Result(_core.show(os.fspath(source), session, objective, top))
+
+
+def _written(configuration: Dict[str, Any]) -> str:
+    """As JSON; objects that were values of a function's parameters by the names that they are kept by."""
+    return json.dumps({name: kept(value) for name, value in configuration.items()}, default=lambda scalar: scalar.item())
 
 
 def predict(store: Path = "ergotune.db", *, session: int = 0, configurations: Sequence[Dict[str, Any]] = (), by: str = "",
@@ -47,7 +55,7 @@ def predict(store: Path = "ergotune.db", *, session: int = 0, configurations: Se
     Raises:
         UserError: too few configurations worked to model them, or a configuration is not in the space.
     """
-    return _core.predict(os.fspath(store), session, [json.dumps(one) for one in configurations], by, top)
+    return _core.predict(os.fspath(store), session, [_written(one) for one in configurations], by, top)
 
 
 def compare(*sources: Path, objective: Optional[str] = None) -> Dict[str, Any]:

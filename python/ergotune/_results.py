@@ -16,15 +16,20 @@ def as_text(value: Any) -> str:
 
 
 class Result:
-    """The outcome of :func:`ergotune.tune`.
+    """The outcome of :func:`ergotune.tune`, or of a stored session (:func:`ergotune.show`).
+
+    ``result["objective"]`` is ``result.document["objective"]``. A stored session has the names of objects that were values of
+    parameters, and what only a run knows is empty, NaN or 0.
 
     Attributes:
         best: configuration of the winner (dict), or None when nothing worked.
         best_measurement: its measurement: ``status``, ``message``, ``quantities`` (each with ``value``, ``half_width`` of the 95 %
-            interval, ``n``, ``method``, ``provenance``), ``metrics`` (values by name) and ``metric_half_widths``.
-        document: the document of ``ergotune tune --json`` (``ergotune schema result``).
+            interval, ``n``, ``method``, ``provenance``), ``metrics`` (values by name) and ``metric_half_widths``
+            (None: unknown).
+        document: the document of ``ergotune tune --json``, or ``show --json`` (``ergotune schema result``).
         front: its ``top``: for Pareto objectives all of the front, else the ten best, best first.
         configurations, measurements: every configuration measured or taken from the store, in order.
+        default_measurement: that of the default configuration; None where it was not measured.
         evaluated, resumed: how many were measured in this run and how many were known.
         probability_best, expected_loss: how sure the winner is; None when it was not measured again.
         search_repeats: how the search's values repeated when the best were measured again: ``factor``, their median ratio,
@@ -39,7 +44,7 @@ class Result:
         stopped_because: why the run ended; interrupted: whether by Ctrl-C.
         notes: what ergotune noticed, as the command prints it.
         store, session: where the results are kept, the file and the number in it; None without ``store=``.
-        problem, device, objective, direction: names, and "minimise" or "maximise".
+        problem, device, objective, direction: names, and "min" or "max".
     """
 
     def __init__(self, raw: Dict[str, Any]) -> None:
@@ -50,23 +55,24 @@ class Result:
         self.metric_units: Dict[str, str] = raw.pop("metric_units")
         self._confirmed: List[int] = raw.pop("confirmed")
         self._best_row: Optional[int] = raw.pop("best_row")
-        self.evaluator: str = raw.pop("evaluator")
-        self.interrupted: bool = raw.pop("interrupted")
+        self._default_row: Optional[int] = raw.pop("default_row")
+        self.evaluator: str = raw.pop("evaluator", "")
+        self.interrupted: bool = raw.pop("interrupted", False)
         self.document: Dict[str, Any] = raw
         self.problem: str = raw["problem"]
         self.device: str = raw["device_name"]
         self.objective: str = raw["objective"]["name"]
         self.direction: str = raw["objective"]["direction"]
         self.front: List[Dict[str, Any]] = raw["top"]
-        self.evaluated: int = raw["evaluated"]
-        self.resumed: int = raw["resumed"]
-        self.seconds: float = raw["seconds"]
-        self.waited_seconds: float = raw["waited_seconds"]
-        self.tuner_seconds: float = raw["tuner_seconds"]
-        self.strategy: str = raw["strategy"]
+        self.evaluated: int = raw.get("evaluated", 0)
+        self.resumed: int = raw.get("resumed", len(self.measurements))
+        self.seconds: float = raw.get("seconds", float("nan"))
+        self.waited_seconds: float = raw.get("waited_seconds", float("nan"))
+        self.tuner_seconds: float = raw.get("tuner_seconds", float("nan"))
+        self.strategy: str = raw.get("strategy", "")
         self.explanation: str = raw.get("explanation", "")
-        self.stopped_because: str = raw["stopped_because"]
-        winner = raw["best"] or {}
+        self.stopped_because: str = raw.get("stopped_because", "")
+        winner: Dict[str, Any] = raw["best"] or {}
         self.probability_best: Optional[float] = winner.get("probability_best")
         self.expected_loss: Optional[float] = winner.get("expected_loss")
         self.confirmation_repeats: int = winner.get("confirmation_repeats", 0)
@@ -87,20 +93,42 @@ class Result:
     def best(self) -> Optional[Dict[str, Any]]:
         """The winner's parameters, of a Python function with the objects that were given for it (``function(*arguments, **result.best)``
         runs it); None when nothing worked."""
-        if not self.front:
+        if not self.document["best"]:
             return None
-        return {name: self._given.get(name, {}).get(as_text(value), value) for name, value in self.front[0]["configuration"].items()}
+        named = self.document["best"]["configuration"]
+        return {name: self._given.get(name, {}).get(as_text(value), value) for name, value in named.items()}
 
     @property
     def best_measurement(self) -> Optional[Dict[str, Any]]:
         """The winner's measurement."""
         return None if self._best_row is None else self.measurements[self._best_row]
 
+    @property
+    def default_measurement(self) -> Optional[Dict[str, Any]]:
+        """The measurement of the default configuration; None where it was not measured."""
+        return None if self._default_row is None else self.measurements[self._default_row]
+
+    def __getitem__(self, key: str) -> Any:
+        return self.document[key]
+
+    def __contains__(self, key: object) -> bool:
+        return key in self.document
+
+    __iter__ = None  # keys or rows?
+
+    def get(self, key: str, otherwise: Any = None) -> Any:
+        """``document.get(key)``."""
+        return self.document.get(key, otherwise)
+
+    def keys(self) -> Any:
+        """Those of ``document``, so that ``dict(result)`` is a copy of it."""
+        return self.document.keys()
+
     def __len__(self) -> int:
         return len(self.configurations)
 
     def __repr__(self) -> str:
-        found = f"best {self.front[0]['configuration']}" if self.front else f"nothing worked{self.commonest_failure()}"
+        found = f"best {self.document['best']['configuration']}" if self.document["best"] else f"nothing worked{self.commonest_failure()}"
         return f"<ergotune.Result of {self.problem} on {self.device}: {len(self)} configurations, {found}>"
 
     def __str__(self) -> str:
@@ -136,9 +164,9 @@ class Result:
 
     def to_pandas(self) -> Any:
         """A pandas.DataFrame of the same, with the half-width of each 95 % interval (``time_half_width``), the ``message`` of
-        failures, ``warnings`` (such as "stopped early"), ``confirmed``, how often a configuration was measured again, and ``provenance``
-        ("measured", "simulated", ...). Needs pandas (the extra ``tables``)."""
-        return frame(self.configurations, self.measurements, self.parameter_names, self._confirmed)
+        failures, ``warnings`` (such as "stopped early"), ``confirmed``, how often a configuration was measured again, ``default``, whether it
+        is the default one, and ``provenance`` ("measured", "simulated", ...). Needs pandas (the extra ``tables``)."""
+        return frame(self.configurations, self.measurements, self.parameter_names, self._confirmed, self._default_row)
 
     def watch(self, *, page: Optional[bool] = None, height: int = 760) -> Any:
         """The page on its session (:func:`ergotune.watch`): what was found, to be explored. Needs a ``store=``."""
@@ -170,7 +198,7 @@ def _quantities(measurements: Sequence[Dict[str, Any]]) -> List[str]:
 
 
 def _columns(configurations: Sequence[Dict[str, Any]], measurements: Sequence[Dict[str, Any]], parameter_names: Sequence[str],
-             confirmed: Optional[Sequence[int]] = None) -> Dict[str, NDArray[Any]]:
+             confirmed: Optional[Sequence[int]] = None, default_row: Optional[int] = None) -> Dict[str, NDArray[Any]]:
     """The columns of a table; with ``confirmed`` also those that only tables of mixed types have."""
     columns = {name: np.array([c[name] for c in configurations]) for name in parameter_names}
 
@@ -189,14 +217,15 @@ def _columns(configurations: Sequence[Dict[str, Any]], measurements: Sequence[Di
         add("message", [m.get("message") or "" for m in measurements], str)
         add("warnings", ["; ".join(m["warnings"]) for m in measurements], str)
         add("confirmed", list(confirmed), int)
+        add("default", [row == default_row for row in range(len(confirmed))], bool)
         add("provenance", [", ".join(sorted({q["provenance"] for q in m["quantities"].values()})) for m in measurements], str)
     return columns
 
 
 def frame(configurations: Sequence[Dict[str, Any]], measurements: Sequence[Dict[str, Any]], parameter_names: Sequence[str],
-          confirmed: Sequence[int]) -> Any:
+          confirmed: Sequence[int], default_row: Optional[int]) -> Any:
     """The pandas.DataFrame of :meth:`Result.to_pandas`; ``Recording.to_pandas`` calls it too."""
-    return needed("pandas", "to_pandas()", "tables").DataFrame(_columns(configurations, measurements, parameter_names, confirmed))
+    return needed("pandas", "to_pandas()", "tables").DataFrame(_columns(configurations, measurements, parameter_names, confirmed, default_row))
 
 
 def needed(module: str, what: str, extra: str) -> Any:
@@ -212,4 +241,5 @@ def value_of(measurement: Dict[str, Any], name: str) -> Dict[str, Any]:
     """``value`` and ``half_width`` of a quantity or a metric; NaN where it has none."""
     quantity: Optional[Dict[str, Any]] = measurement["quantities"].get(name)
     nan = float("nan")
-    return quantity or {"value": measurement["metrics"].get(name, nan), "half_width": measurement["metric_half_widths"].get(name, nan)}
+    half_width = measurement["metric_half_widths"].get(name)
+    return quantity or {"value": measurement["metrics"].get(name, nan), "half_width": nan if half_width is None else half_width}

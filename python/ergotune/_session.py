@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ._settings import AllSettings, Settings
 
 ProblemOrFile = Union[Problem, str, "os.PathLike[str]"]
-#: function(evaluated, total, best, seconds_left, phase)
+#: function(evaluated, total, best, seconds_left, phase); ``evaluated`` counts what the store knew, too
 Progress = Callable[[int, int, Optional[float], Optional[float], str], None]
 Row = Dict[str, Any]
 
@@ -88,7 +88,7 @@ def tune(
         metrics: by name an expression ("2 * n / time / 1e9"), or function(row) where row holds the parameters and quantities (SI units).
         resume: what the store knows is not measured again.
         take_over: sets clocks although another process seems to have locked them.
-        progress: function(evaluated, total, best, seconds_left, phase).
+        progress: function(evaluated, total, best, seconds_left, phase); ``evaluated`` counts what the store knew, too.
         quiet: prints no progress and no notes; without it they are printed on a terminal and in a notebook.
         devices: several of one kind that share the work: ["cuda:0", "cuda:1"]; with node_commands= or nodes= those of each node.
         watch: shows the page on the session while it runs (:func:`ergotune.watch`); needs ``store``.
@@ -148,7 +148,7 @@ def tune(
             from .engines import Workers
 
             plain["node_commands"] = nodes.enter_context(Workers(executor, workers))
-        raw = run_problem(problem, plain, verify=callback, observers=observers, metrics=_si_metrics(functions) if functions else None,
+        raw = run_problem(problem, plain, verify=callback, observers=observers, metrics=functions or None,
                           metric_names=list(functions), progress=progress,
                           taken=_objective_check(settings.get("objective")))
     result = Result(raw)
@@ -196,7 +196,7 @@ def compare_plans(
     """
     plain = _plain_settings(settings, compare_plans.__kwdefaults__)
     plain.update(resume=resume, worker_command=_command.worker())
-    return _core.run_plans(_loaded(problem, plain.get("device")), plain, plans or "", progress)
+    return _core.run_plans(_loaded(problem, plain.get("device")), plain, plans or "", _without_known(progress))
 
 
 def tune_sizes(
@@ -247,7 +247,7 @@ _tell_settings()
 
 def run_problem(
     problem: Problem, settings: Row, verify: Optional[Callable[..., bool]] = None, observers: Sequence[Any] = (),
-    metrics: Optional[Callable[[Row, Row], Row]] = None, metric_names: Sequence[str] = (),
+    metrics: Union[Callable[[Row, Row], Row], Mapping[str, Callable[[Row], float]], None] = None, metric_names: Sequence[str] = (),
     progress: Optional[Progress] = None, taken: Optional[Callable[[Row, Row], None]] = None,
 ) -> Row:
     """Runs a tuning session on plain settings; gives the native result as a dict."""
@@ -262,24 +262,11 @@ def run_problem(
     return raw
 
 
-def _si_metrics(metrics: Mapping[str, Callable[[Row], float]]) -> Callable[[Row, Row], Row]:
-    def evaluate(configuration: Row, measurement: Row) -> Row:
-        row = dict(configuration)
-        row.update({name: q["value"] for name, q in measurement["quantities"].items()})
-        row.update(measurement["metrics"])
-        values = {}
-        for name, function in metrics.items():
-            values[name] = row[name] = function(row)
-        return values
-
-    return evaluate
-
-
 @contextlib.contextmanager
-def _shown_progress(problem: Problem, settings: Row, progress: Optional[Progress], quiet: bool) -> Iterator[Optional[Progress]]:
-    """The caller's function, or a line of text unless quiet."""
+def _shown_progress(problem: Problem, settings: Row, progress: Optional[Progress], quiet: bool) -> Iterator[Optional[Callable[..., None]]]:
+    """The caller's function, or a line of text unless quiet. It is also given how many configurations were known."""
     if progress is not None or quiet:
-        yield progress
+        yield _without_known(progress)
         return
     objective = str(settings.get("objective") or problem.objective)
     try:
@@ -288,11 +275,15 @@ def _shown_progress(problem: Problem, settings: Row, progress: Optional[Progress
         sys.stderr.write("\n")
 
 
-def _line_progress(unit: str) -> Progress:
+def _without_known(progress: Optional[Progress]) -> Optional[Callable[..., None]]:
+    return progress and (lambda *given: progress(*given[:-1]))
+
+
+def _line_progress(unit: str) -> Callable[..., None]:
     """One line that is rewritten in terminals and notebooks, at most ten times a second."""
     started = last = time.monotonic()
 
-    def show(evaluated: int, total: int, best: Optional[float], seconds_left: Optional[float], phase: str) -> None:
+    def show(evaluated: int, total: int, best: Optional[float], seconds_left: Optional[float], phase: str, known: int) -> None:
         nonlocal last
         now = time.monotonic()
         if now - last < 0.1 and (phase or evaluated != total):
@@ -300,8 +291,10 @@ def _line_progress(unit: str) -> Progress:
         last = now
         left = f", {seconds_left:.0f} s left" if seconds_left is not None else ""
         best_text = f", best {best:.6g} {unit}".rstrip() if best is not None else ""
-        rate = evaluated / max(now - started, 1e-9)
-        sys.stderr.write(f"\r{evaluated}/{total} configurations, {rate:.1f}/s{best_text}{left} {phase}   ")
+        known_text = f" ({known} known)" if known else ""
+        rate = (evaluated - known) / max(now - started, 1e-9)
+        rate_text = f", {rate:.1f}/s" if rate else ""
+        sys.stderr.write(f"\r{evaluated}/{total} configurations{known_text}{rate_text}{best_text}{left} {phase}   ")
         sys.stderr.flush()
 
     return show

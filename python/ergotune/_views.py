@@ -57,16 +57,16 @@ def _certainty(result: Result) -> str:
 
 
 def _title(result: Result) -> str:
-    if not result.front:
+    if result.best is None:
         return f"none of {len(result)} configurations worked{result.commonest_failure()}" + " (interrupted)" * result.interrupted
     return f"best of {len(result)} configurations" + " (interrupted)" * result.interrupted
 
 
 def _rows(result: Result) -> List[Tuple[str, str]]:
     measurement = result.best_measurement
-    if not result.front or measurement is None:
+    if result.best is None or measurement is None:
         return []
-    rows = [(name, str(value)) for name, value in result.front[0]["configuration"].items()]
+    rows = [(name, str(value)) for name, value in result.document["best"]["configuration"].items()]
     repeats = result.confirmation_repeats
     few = f"{repeats} repeats: too few for an interval" if repeats else "too few samples for an interval"
     # "time", "gflops", "pareto(time, energy)"

@@ -27,6 +27,7 @@ class Watch:
     def __init__(self, store: Union[str, "os.PathLike[str]"] = "ergotune.db", *, session: int = 0, height: int = 760,
                  wait: bool = False) -> None:
         self.height = height
+        self.shown_in: Optional[int] = None  # number of the notebook's cell
         words = [_command.existing(), "watch", os.fspath(store), "--json", "--until", str(os.getpid())]
         if wait:
             words.append("--wait")
@@ -93,10 +94,19 @@ class Watch:
         return (f'<iframe src="{link}" style="width:100%;height:{self.height}px;border:0"></iframe>'
                 f'<p><a href="{link}" target="_blank" rel="noreferrer">in a tab of its own</a></p>')
 
+    def _ipython_display_(self) -> None:
+        """Nothing in the cell in which :func:`watch` has shown it, of which it may be the value."""
+        if self.shown_in is None or self.shown_in != _cell():
+            raise NotImplementedError  # IPython then takes _repr_html_()
+
 
 def in_notebook() -> bool:
     shell = sys.modules.get("IPython")
     return shell is not None and type(shell.get_ipython()).__name__ == "ZMQInteractiveShell"
+
+
+def _cell() -> Optional[int]:
+    return int(sys.modules["IPython"].get_ipython().execution_count) if in_notebook() else None
 
 
 def _table_html(row: Row) -> str:
@@ -146,4 +156,5 @@ def watch(store: Union[str, "os.PathLike[str]"] = "ergotune.db", *, session: int
         sys.modules["IPython"].display.display(shown)
     else:
         print(f"Watch it at {shown.url}", file=sys.stderr)
+    shown.shown_in = _cell()
     return shown

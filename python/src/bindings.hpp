@@ -13,6 +13,10 @@
 #include "ergotune/result.hpp"
 #include "ergotune/space.hpp"
 
+namespace ergotune {
+struct RankedResults;
+}
+
 namespace ergotune::python {
 
 namespace py = pybind11;
@@ -40,6 +44,9 @@ py::object make_document(Work work) {
 }
 /// A measurement as a dict: {"status", "message", "quantities": {name: {"value", ...}}, "metrics", ...}
 py::dict to_dict(const Measurement& measurement);
+
+/// Adds all rows of a session to its document.
+void add_rows(py::dict& document, const RankedResults& ranked);
 
 /// Holds a reference to a Python object, which is released with the GIL held on whichever thread drops it last.
 std::shared_ptr<py::object> keep(py::object object);

@@ -1,7 +1,9 @@
 #include "hooks.hpp"
 
+#include <cmath>
 #include <cstring>
 #include <iterator>
+#include <limits>
 #include <sstream>
 #include <utility>
 
@@ -22,6 +24,13 @@ void note_interruption(const py::error_already_set& error) {
   if (!error.matches(PyExc_KeyboardInterrupt) && !error.matches(PyExc_SystemExit)) return;
   if (!interruption) interruption = error.value().inc_ref().ptr();
   interrupted = true;
+}
+
+std::string described(const py::error_already_set& error, const py::object& function) {
+  py::object value = error.value();
+  if (error.trace()) value = value.attr("with_traceback")(error.trace());
+  const py::module_ callables = py::module_::import("ergotune._callables.session");
+  return callables.attr("describe")(value, function).cast<std::string>();
 }
 
 namespace {
@@ -132,18 +141,92 @@ Verifier python_verifier(const py::function& function) {
       return right;
     } catch (py::error_already_set& error) {
       note_interruption(error);
-      message = std::string("the verification function raised ") + error.what();
+      message = "the verification function raised " + described(error, *held);
       return false;
     }
   };
 }
 
-std::function<void(Measurement&, const Configuration&)> python_metrics(const py::object& function,
+namespace {
+
+constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+
+/// Values of the functions, in their order; each finds those before it in `row`. `tolerant`: kUnknown where one fails.
+std::vector<double> values_of(const py::dict& functions, const py::dict& row, bool tolerant) {
+  std::vector<double> values;
+  for (const auto& [name, function] : functions) {
+    try {
+      row[name] = function(row);
+      values.push_back(to_value(row[name]).as_real());
+    } catch (py::error_already_set& error) {
+      if (!tolerant || !error.matches(PyExc_Exception)) throw;
+      values.push_back(kUnknown);
+    } catch (const std::exception&) {
+      if (!tolerant)
+        throw py::type_error(
+            py::str("the metric {} is {!r}, not a number").format(name, row[name]).cast<std::string>());
+      values.push_back(kUnknown);
+    }
+  }
+  return values;
+}
+
+/// Metrics with their standard errors, as evaluate_metrics() propagates those of expressions: kUnknown where a function
+/// fails on both sides of an input.
+void evaluate_functions(const py::dict& functions, Measurement& measurement, const py::dict& configuration) {
+  std::vector<std::string> names;
+  for (const auto& function : functions) {
+    const std::string& name = names.emplace_back(py::str(function.first));
+    measurement.metrics.erase(name);
+    measurement.metric_errors.erase(name);
+    measurement.metric_degrees.erase(name);
+  }
+  const py::dict row = configuration;
+  std::vector<std::string> uncertain;
+  const auto take = [&](const std::string& name, double value) {
+    row[py::str(name)] = value;
+    const double error = measurement.standard_error(name);
+    if (std::isfinite(value) && error > 0 && std::isfinite(error)) uncertain.push_back(name);
+  };
+  for (const auto& [name, quantity] : measurement.quantities) take(name, quantity.value);
+  for (const auto& [name, value] : measurement.metrics)
+    if (!measurement.quantities.contains(name)) take(name, value);
+  const std::vector<double> values = values_of(functions, row.attr("copy")(), false);
+  const auto values_at = [&](const std::string& name, double value) {
+    const py::dict moved = row.attr("copy")();
+    moved[py::str(name)] = value;
+    return values_of(functions, moved, true);
+  };
+  std::vector<std::vector<ErrorEstimate>> terms(values.size());
+  for (const std::string& name : uncertain) {
+    const double centre = *measurement.value(name), error = measurement.standard_error(name);
+    const std::vector<double> above = values_at(name, centre + error), below = values_at(name, centre - error);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      double term = std::abs(above[i] - below[i]) / 2;
+      if (std::isnan(term)) term = std::abs((std::isnan(above[i]) ? below : above)[i] - values[i]);
+      terms[i].push_back({term, measurement.degrees(name)});
+    }
+  }
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    measurement.metrics[names[i]] = values[i];
+    const ErrorEstimate error = combined_error(terms[i]);
+    if (error.standard_error != 0) measurement.metric_errors[names[i]] = error.standard_error;
+    if (error.degrees > 0) measurement.metric_degrees[names[i]] = error.degrees;
+  }
+}
+
+}  // namespace
+
+std::function<void(Measurement&, const Configuration&)> python_metrics(const py::object& given,
                                                                        std::vector<Parameter> parameters) {
-  if (function.is_none()) return {};
-  return [held = keep(function), parameters = std::move(parameters)](Measurement& measurement,
-                                                                     const Configuration& configuration) {
+  if (given.is_none()) return {};
+  return [held = keep(given), parameters = std::move(parameters)](Measurement& measurement,
+                                                                  const Configuration& configuration) {
     py::gil_scoped_acquire gil;
+    if (py::isinstance<py::dict>(*held)) {
+      evaluate_functions(*held, measurement, named(parameters, configuration));
+      return;
+    }
     const py::dict metrics = (*held)(named(parameters, configuration), to_dict(measurement));
     for (const auto& [name, value] : metrics)
       measurement.metrics[py::str(name).cast<std::string>()] = to_value(value).as_real();

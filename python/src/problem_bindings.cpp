@@ -148,12 +148,9 @@ std::string class_name(RestrictionClass c) {
                                                : "performance";
 }
 
-/// What an exception of a restriction's function is preceded by: where it is, and what it was given.
+/// What an exception of a restriction's function is preceded by: its name and what it was given.
 std::string failed_restriction(const py::object& function, const std::string& name,
                                const std::vector<std::string>& names, bool by_name) {
-  const py::object code = py::getattr(function, "__code__", py::none());
-  const std::string place =
-      code.is_none() ? "" : py::str(" ({}, line {})").format(code.attr("co_filename"), code.attr("co_firstlineno"));
   std::string given;
   if (!by_name) {
     given = fmt::format(", which was given a dict of {} since not all of its arguments are parameters",
@@ -162,7 +159,7 @@ std::string failed_restriction(const py::object& function, const std::string& na
       if (std::ranges::find(names, argument) == names.end() && !nearest_name(argument, names).empty())
         given += fmt::format("; {}{}", argument, suggestion(argument, names));
   }
-  return fmt::format("the restriction {}{}{}", name, place, given);
+  return fmt::format("the restriction {}{}", name, given);
 }
 
 /// A restriction from an expression, or from a callable of the parameters defined so far.
@@ -189,14 +186,15 @@ Restriction restriction_from(const Problem& problem, const py::object& condition
   const auto function = condition.cast<py::function>();
   const bool by_name = takes_by_name(function, names);
   restriction.function_names = names;
-  restriction.function = [call = scoped_callable(function, names, by_name),
+  restriction.function = [call = scoped_callable(function, names, by_name), held = keep(function),
                           what = failed_restriction(condition, restriction.name, names, by_name)](const Scope& scope) {
     py::gil_scoped_acquire gil;
     try {
       return py::bool_(call(scope)).cast<bool>();
     } catch (py::error_already_set& error) {
       if (!error.matches(PyExc_Exception)) throw;  // the user's interruption
-      py::raise_from(error, PyExc_ValueError, fmt::format("{}: {}", what, error.what()).c_str());
+      const std::string why = described(error, *held);
+      py::raise_from(error, PyExc_ValueError, fmt::format("{}: {}", what, why).c_str());
       throw py::error_already_set();
     }
   };

@@ -133,8 +133,8 @@ std::function<void(const SessionProgress&)> python_progress(const py::object& pr
   if (progress.is_none()) return {};
   return [held = keep(progress)](const SessionProgress& p) {
     py::gil_scoped_acquire gil;
-    (*held)(p.evaluated, p.total, p.best ? py::object(py::float_(*p.best)) : py::object(py::none()),
-            p.seconds_left ? py::object(py::float_(*p.seconds_left)) : py::object(py::none()), p.phase);
+    (*held)(p.evaluated + p.resumed, p.total, p.best ? py::object(py::float_(*p.best)) : py::object(py::none()),
+            p.seconds_left ? py::object(py::float_(*p.seconds_left)) : py::object(py::none()), p.phase, p.resumed);
   };
 }
 
@@ -192,21 +192,7 @@ PreparedSession prepare(Problem problem, const SetupOptions& setup) {
 /// The document of `ergotune tune --json`, with all rows that the session knows.
 py::dict result_dict(const PreparedSession& prepared, const TunedSession& tuned) {
   py::dict out = from_json(result_document(tuned));
-  const ResultSet& results = tuned.ranked.results;
-  py::list configurations, measurements, confirmed;
-  for (const StoredRow& row : results.rows) {
-    confirmed.append(row.rounds);
-    configurations.append(named(results.parameters, row.configuration));
-    measurements.append(to_dict(row.measurement));
-  }
-  out["configurations"] = configurations;
-  out["measurements"] = measurements;
-  out["confirmed"] = confirmed;
-  py::dict metric_units;
-  for (const Metric& metric : results.metrics) metric_units[py::str(metric.name)] = metric.unit;
-  out["metric_units"] = metric_units;
-  out["best_row"] = tuned.ranked.best.empty() ? py::object(py::none()) : py::int_(tuned.ranked.best.front());
-  out["parameter_names"] = names_of(results.parameters);
+  add_rows(out, tuned.ranked);
   out["evaluator"] = prepared.evaluator->description();
   out["interrupted"] = interrupted.load();
   return out;
@@ -422,6 +408,25 @@ py::object temperature(ProblemFile problem, const py::dict& settings, Temperatur
 #endif
 
 }  // namespace
+
+void add_rows(py::dict& out, const RankedResults& ranked) {
+  const ResultSet& results = ranked.results;
+  py::list configurations, measurements, confirmed;
+  for (const StoredRow& row : results.rows) {
+    confirmed.append(row.rounds);
+    configurations.append(named(results.parameters, row.configuration));
+    measurements.append(to_dict(row.measurement));
+  }
+  out["configurations"] = configurations;
+  out["measurements"] = measurements;
+  out["confirmed"] = confirmed;
+  py::dict metric_units;
+  for (const Metric& metric : results.metrics) metric_units[py::str(metric.name)] = metric.unit;
+  out["metric_units"] = metric_units;
+  out["best_row"] = ranked.best.empty() ? py::object(py::none()) : py::int_(ranked.best.front());
+  out["default_row"] = ranked.default_row ? py::object(py::int_(*ranked.default_row)) : py::object(py::none());
+  out["parameter_names"] = names_of(results.parameters);
+}
 
 void adapt_problem(ProblemFile& problem, const py::dict& given) {
   for (const Setting& row : setting_table()) {

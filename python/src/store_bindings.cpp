@@ -89,12 +89,14 @@ void bind_store(py::module_& module) {
           "to_pandas",
           [](const Recording& r) {
             py::list configurations, measurements;
+            py::object default_row = py::none();
             for (std::size_t row = 0; row < r.size(); ++row) {
+              if (is_default(r.parameters, r.configuration(row))) default_row = py::int_(row);
               configurations.append(named(r.parameters, r.configuration(row)));
               measurements.append(to_dict(r.measurement(row)));
             }
             return py::module_::import("ergotune._results")
-                .attr("frame")(configurations, measurements, names_of(r.parameters), confirmed_repeats(r));
+                .attr("frame")(configurations, measurements, names_of(r.parameters), confirmed_repeats(r), default_row);
           },
           "A pandas.DataFrame with the columns of Result.to_pandas().");
   module.def("load_recording", &load_recording, py::arg("file"), py::arg("session") = 0,
@@ -112,7 +114,13 @@ void bind_store(py::module_& module) {
              });
   module.def("show", [](const std::filesystem::path& source, std::int64_t session,
                         const std::optional<std::string>& objective, std::size_t top) {
-    return make_document([&] { return stored_document(load_ranked(source, session, objective), source, top); });
+    std::optional<RankedResults> ranked;
+    py::dict out = make_document([&] {
+      ranked = load_ranked(source, session, objective);
+      return stored_document(*ranked, source, top);
+    });
+    add_rows(out, *ranked);
+    return out;
   });
   module.def("predict",
              [](const std::filesystem::path& store, std::int64_t session,

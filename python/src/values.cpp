@@ -1,3 +1,4 @@
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "bindings.hpp"
@@ -113,7 +114,8 @@ py::dict to_dict(const Measurement& m) {
   }
   for (const auto& [name, value] : m.metrics) {
     metrics[py::str(name)] = value;
-    half_widths[py::str(name)] = m.half_width(name);
+    const double half_width = m.half_width(name);
+    half_widths[py::str(name)] = std::isnan(half_width) ? py::object(py::none()) : py::float_(half_width);
   }
   out["status"] = to_string(m.status);
   out["message"] = decoded(m.message);

@@ -78,7 +78,7 @@ std::string note_of_callable(const ExportRequest& request) {
         if (source.text.starts_with(kPythonCallable))
           return fmt::format(
               "{} is a Python function: the launcher and programs in C cannot run it; in Python, "
-              "ergotune.show(\"{}\")[\"best\"] has its configuration",
+              "ergotune.show(\"{}\").best has its configuration",
               problem->name, request.source.string());
   }
   return {};

@@ -91,7 +91,8 @@ Mean mean_of(const std::vector<double>& values, const std::vector<ErrorEstimate>
   ErrorEstimate own = combined_error(errors);
   own.standard_error /= count;
   const double scatter = std::sqrt(variance(values) / count);
-  return {mean(values), scatter > own.standard_error ? ErrorEstimate{scatter, count - 1} : own};
+  // `own` is NaN where it is unknown
+  return {mean(values), own.standard_error >= scatter ? own : ErrorEstimate{scatter, count - 1}};
 }
 
 void combine_quantities(const std::vector<Measurement>& rounds, Measurement& combined) {

@@ -42,12 +42,6 @@ Confidence confidence_of(const RankedResults& ranked, const std::vector<std::siz
   return out;
 }
 
-bool is_default(const std::vector<Parameter>& parameters, const Configuration& configuration) {
-  for (std::size_t p = 0; p < parameters.size(); ++p)
-    if (configuration[p] != parameters[p].default_or_first()) return false;
-  return true;
-}
-
 /// The results known to a ledger, whose entries are moved.
 ResultSet results_of(const PreparedSession& prepared, Ledger& ledger) {
   ResultSet results;
@@ -343,6 +337,7 @@ std::vector<std::string> RankedResults::notes() const {
 std::optional<BestResult> RankedResults::winner() const {
   if (best.empty()) return std::nullopt;
   const StoredRow& row = results.rows[best.front()];
+  const std::optional<Gain> gain = gain_over_default();
   return BestResult{results.problem,
                     results.device,
                     results.objective,
@@ -352,7 +347,9 @@ std::optional<BestResult> RankedResults::winner() const {
                     row.measurement,
                     confidence.confirmation_repeats,
                     confidence.probability_best,
-                    objective.kind() == Objective::Kind::pareto ? best.size() : 0};
+                    objective.kind() == Objective::Kind::pareto ? best.size() : 0,
+                    gain ? std::optional(gain->factor) : std::nullopt,
+                    default_row ? configuration_text(*default_row) : ""};
 }
 
 TunedSession tune_session(PreparedSession& prepared, const SessionOptions& options) {

@@ -167,4 +167,10 @@ ResultSet result_set(const Recording& recording) {
   return results;
 }
 
+bool is_default(const std::vector<Parameter>& parameters, const Configuration& configuration) {
+  for (std::size_t p = 0; p < parameters.size(); ++p)
+    if (configuration[p] != parameters[p].default_or_first()) return false;
+  return true;
+}
+
 }  // namespace ergotune

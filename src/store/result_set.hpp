@@ -72,4 +72,7 @@ ResultSet result_set(const Store& store, std::int64_t session = 0);
 /// The results of a recording, which contains means and standard errors but no single times.
 ResultSet result_set(const Recording& recording);
 
+/// Whether a configuration is the default one.
+bool is_default(const std::vector<Parameter>& parameters, const Configuration& configuration);
+
 }  // namespace ergotune

@@ -1,6 +1,7 @@
 """Python callables as kernels: measured, verified, contained and kept as kernels are."""
 
 import ctypes
+import functools
 import os
 import subprocess
 import sys
@@ -193,6 +194,53 @@ def test_values_may_be_any_objects():
                                     verify=lambda x: 50.0, **QUICK)
     assert set(statuses(result, "dtype")) == {"float32", "float64", "None"}
     assert set(statuses(result, "dtype").values()) <= {"ok", "not_converged"}
+
+
+def test_functions_of_parameters_are_given_objects(tmp_path):
+    result = ergotune.tune_callable(cast, {"dtype": [np.float32, np.float64], "order": ["C", None]}, arguments=(np.ones(50),), verify=False,
+                                    restrictions=[lambda dtype: dtype is np.float64, lambda row: row["order"] is None],
+                                    metrics={"bytes": lambda row: row["dtype"](0).itemsize}, store=tmp_path / "r.db", **QUICK)
+    assert len(result) == 1 and result.best == {"dtype": np.float64, "order": None}
+    assert result.best_measurement["metrics"]["bytes"] == 8
+
+
+def test_objects_of_a_prediction_are_those_of_the_space(tmp_path):
+    space = {"dtype": [np.float32, np.float64], "n": np.arange(1, 7)}
+    ergotune.tune_callable(lambda x, dtype, n: x[:n].astype(dtype).sum(), space, arguments=(np.ones(50),), verify=False, store=tmp_path / "r.db", **QUICK)
+    predicted = ergotune.predict(tmp_path / "r.db", configurations=[{"dtype": np.float64, "n": np.int64(2)}])["predictions"]
+    assert predicted[0]["configuration"] == {"dtype": "float64", "n": 2}
+
+
+class Scale:
+    def __init__(self, factor):
+        self.factor = factor
+
+    def __call__(self, x):
+        return self.factor * x
+
+
+def test_objects_have_the_same_names_in_every_process(tmp_path):
+    def applied(x, how):
+        return how(x)
+
+    def tuned():
+        space = {"how": [Scale(2), Scale(3), functools.partial(np.multiply, 2)]}
+        return ergotune.tune_callable(applied, space, arguments=(np.ones(50),), verify=False, store=tmp_path / "r.db", **QUICK)
+
+    result = tuned()
+    assert {"Scale(factor=2)", "Scale(factor=3)"} < set(statuses(result, "how")) and not any("0x" in name for name in statuses(result, "how"))
+    assert result.evaluated == 3 and tuned().evaluated == 0
+
+
+def test_another_function_as_a_value_begins_a_new_session(tmp_path):
+    def evaluated(factor):
+        def scaled(x):
+            return factor * x
+
+        return ergotune.tune_callable(lambda x, how: how(x), {"how": [scaled]}, arguments=(np.ones(50),), verify=False, store=tmp_path / "r.db",
+                                      **QUICK).evaluated
+
+    assert evaluated(1) == 1 and evaluated(1) == 0 and evaluated(2) == 1
 
 
 def test_parameters_may_depend_on_earlier_ones():

@@ -229,5 +229,36 @@ def test_metrics_are_expressions_or_functions():
     assert metrics["double"] == 2 * metrics["rate"] == max(2 * m["metrics"]["rate"] for m in result.measurements if m["metrics"])
     with pytest.raises(ergotune.UserError):
         ergotune.tune(make_problem(), device="opencl", metrics={"rate": "10 / "})
+    with pytest.raises(TypeError, match="nothing"):
+        ergotune.tune(make_problem(), device="opencl", metrics={"nothing": lambda row: None})
     with pytest.raises(TypeError, match="rate"):
         ergotune.tune(make_problem(), device="opencl", metrics={"rate": 3})
+
+
+def test_metrics_that_are_functions_have_the_intervals_of_expressions(tmp_path):
+    seen = {}
+
+    def first(row):
+        return seen.setdefault((row["block_size_x"], row["work_per_thread"], row["vector_width"]), row["energy"])
+
+    def only_there(row):
+        return {first(row): 1.0}[row["energy"]]
+
+    def at_most_there(row):
+        return row["energy"] if row["energy"] <= first(row) else None
+
+    given = {"product": "energy * time", "same": lambda row: row["energy"] * row["time"], "twice": lambda row: 2 * row["same"],
+             "threads": lambda row: row["block_size_x"], "only_there": only_there, "at_most_there": at_most_there}
+    file = str(Path(__file__).parents[2] / "examples/vector_add/vector_add.toml")
+    result = ergotune.tune(file, device="sim:a100", budget=4, metrics=given, store=tmp_path / "r.db")
+    for measurement in result.measurements:
+        half = measurement["metric_half_widths"]
+        assert half["same"] == pytest.approx(half["product"]) and half["product"] > 0
+        assert half["twice"] == pytest.approx(2 * half["same"])
+        assert half["threads"] == 0, "known exactly"
+        assert half["only_there"] is None, "unknown"
+        assert half["at_most_there"] == pytest.approx(measurement["quantities"]["energy"]["half_width"])
+    again = ergotune.tune(file, device="sim:a100", budget=4, metrics=given, store=tmp_path / "r.db")
+    assert again.evaluated == 0
+    assert [m["metric_half_widths"] for m in again.measurements] == [m["metric_half_widths"] for m in result.measurements]
+    assert np.isnan(again.to_pandas().only_there_half_width).all() and "only_there" in str(again)

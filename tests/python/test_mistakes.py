@@ -143,7 +143,7 @@ def test_restrictions_may_name_parameters():
     assert list(ergotune.SearchSpace(made)) == [{"TURN": 2, "other": 2}]
     made.restrict(lambda tern: tern > 1)
     message = refused(lambda: ergotune.SearchSpace(made), ValueError)
-    assert "test_mistakes.py" in message and "TURN, other" in message
+    assert "test_mistakes.py" in message and "TURN, other" in message and "\n" not in message, "its line, and not the stack"
     misspelt = problem(block_x=[1, 2])
     misspelt.restrict(lambda blok_x: blok_x > 1)
     message = refused(lambda: ergotune.SearchSpace(misspelt), ValueError)

@@ -28,6 +28,33 @@ def test_a_notebook_runs_and_shows_what_its_code_gives(path):
     assert shown(notebook) == committed and any(committed)
 
 
+def executed(*cells, **options):
+    """The outputs of each cell of a notebook."""
+    import nbclient
+    import nbformat.v4
+
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
+    nbclient.NotebookClient(notebook, timeout=300, kernel_name="python3", **options).execute()
+    return [cell.outputs for cell in notebook.cells]
+
+
+def test_a_cell_that_ends_with_watch_shows_the_page_once(tmp_path):
+    ergotune.tune(GEMM, device="sim:a100", budget=3, store=tmp_path / "r.db")
+    first, again, table = ([output for output in outputs if output.output_type in ("display_data", "execute_result")] for outputs in executed(
+        f"import ergotune; page = ergotune.watch({str(tmp_path / 'r.db')!r}); page", "page", f"ergotune.watch({str(tmp_path / 'r.db')!r}, page=False)"))
+    assert len(first) == 1 and "iframe" in first[0].data["text/html"]
+    assert len(again) == 1 and "iframe" in again[0].data["text/html"]
+    assert len(table) == 1 and "iframe" not in table[0].data["text/html"]
+
+
+def test_a_restriction_that_fails_in_a_notebook_names_its_line():
+    outputs = executed("import ergotune\ndef divides(a):\n    return a % missing == 0", "try:\n    ergotune.tune_callable(lambda a: a, {'a': [1, 2]}, "
+                       "restrictions=divides, device='host')\nexcept ValueError as error:\n    print(error)")
+    message = "".join(output.text for output in outputs[1])
+    assert all(part in message for part in ("divides", "NameError", "missing", "In[1]", "line 3"))
+    assert message.count("line") == 1 and "\n" not in message.strip()
+
+
 def test_a_result_shows_value_interval_gain_and_provenance():
     result = ergotune.tune(GEMM, device="sim:a100", objective="energy", budget=12)
     shown = result._repr_html_()
@@ -141,6 +168,47 @@ def test_a_stored_session_is_the_same_table(tmp_path):
     measurement = recording.measurement(0)
     assert recording.provenance == measurement["quantities"]["time"]["provenance"] == "measured" and measurement["finished_at"] > 0
     assert "measured" in repr(recording) and "sum" in repr(recording)
+
+
+def test_a_stored_session_is_a_result(tmp_path):
+    store = tmp_path / "s.db"
+    result = ergotune.tune(ergotune.parse_problem(SUM), device="host", min_repeats=3, precision=0.9, store=store)
+    stored = ergotune.show(store, top=1)
+    assert isinstance(stored, ergotune.Result) and stored.best == result.best and len(stored) == len(result)
+    assert stored.best_measurement == result.best_measurement and stored.probability_best == result.probability_best
+    assert row(stored._repr_html_(), "confirmed") == row(result._repr_html_(), "confirmed")
+    assert stored.to_pandas().equals(result.to_pandas()) and "sum" in repr(stored)
+    assert stored["best"]["configuration"] == result.best and "sessions" in stored and stored.get("sizes") is None
+    assert dict(stored) == stored.document
+    with pytest.raises(TypeError):
+        list(stored)
+    assert ergotune.show(store, top=0).best == result.best
+
+
+def test_tables_mark_the_default(tmp_path):
+    problem = ergotune.parse_problem(SUM.replace("[1, 2, 4]", "{ values = [1, 2, 4], default = 2 }"))
+    store = tmp_path / "s.db"
+    result = ergotune.tune(problem, device="host", min_repeats=3, precision=0.9, store=store)
+    for frame in (result.to_pandas(), ergotune.load_recording(store).to_pandas(), ergotune.show(store).to_pandas()):
+        assert frame.default.sum() == 1 and frame[frame.default].STEP.iloc[0] == 2
+        assert frame[frame.default].time.iloc[0] == result.default_measurement["quantities"]["time"]["value"]
+    csv, header = tmp_path / "s.csv", tmp_path / "s.h"
+    ergotune.export_results(store, csv, format="csv")
+    assert ergotune.show(csv)["default"]["configuration"] == result["default"]["configuration"]
+    ergotune.export_results(store, header, format="header")
+    assert f"{result['gain']['value']:.2f} times" in header.read_text()
+
+
+def test_progress_counts_what_was_known(tmp_path, monkeypatch, capsys):
+    given = dict(device="sim:a100", strategy="random", store=tmp_path / "s.db", confirm=False)
+    ergotune.tune(GEMM, budget=5, **given)
+    seen = []
+    again = ergotune.tune(GEMM, budget=12, progress=lambda *progress: seen.append(progress), **given)
+    assert again.resumed == 5 and len(seen[-1]) == 5
+    assert seen[-1][0] == seen[-1][1] == 12, "what was known and measured is all there is"
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    ergotune.tune(GEMM, budget=15, **given)
+    assert re.search(r"15/15 configurations \(12 known\)", capsys.readouterr().err)
 
 
 def test_a_replay_of_simulated_values_is_simulated(tmp_path):

@@ -208,7 +208,7 @@ def test_stored_results_are_shown_as_the_command_shows_them(command, tmp_path):
     store = tmp_path / "r.db"
     ergotune.tune(GEMM, device="sim:a100", budget=10, store=store)
     shown = ergotune.show(store, top=3)
-    assert shown == command("show", store, "--top", "3", "--json")[1] and len(shown["top"]) == 3
+    assert shown.document == command("show", store, "--top", "3", "--json")[1] and len(shown["top"]) == 3
     assert ergotune.show(store, objective="time")["objective"]["name"] == "time"
     with pytest.raises(ergotune.UserError):
         ergotune.show(tmp_path / "none.db")

@@ -67,7 +67,7 @@ TEST(Documents, ACacheSaysAllOfIt) {
   const json expected = json::parse(R"({
     "device_name": "GPU, \"new\"", "kernel_name": "vector_add", "problem_size": [4096, 2], "tune_params_keys": ["block", "half"],
     "tune_params": {"block": [64, 128, 256], "half": [false, true]}, "objective": "time", "provenance": "simulated",
-    "ergotune": {"problem": "add", "objective": "time", "direction": "min"},
+    "ergotune": {"problem": "add", "default": "64,False", "objective": "time", "direction": "min"},
     "cache": {
       "64,False": {"block": 64, "half": false, "time": 2.5, "ps_energy": 0.5, "nvml_power": 200.0, "core_freq": 1405.0, "mem_freq": 1215.0,
         "gr_voltage": 750.0, "times": [2.5, 3.5], "gflops": 400.0, "compile_time": 500.0, "verification_time": 250.0, "benchmark_time": 2000.0,
@@ -86,7 +86,7 @@ TEST(Documents, T4SaysAllOfIt) {
       t4["metadata"],
       json::parse(
           R"({"timeunit": "milliseconds", "kernel": "vector_add", "device": "GPU, \"new\"", "provenance": "simulated",
-              "ergotune": {"problem": "add", "objective": "time", "direction": "min"}})"));
+              "ergotune": {"problem": "add", "default": "64,False", "objective": "time", "direction": "min"}})"));
   ASSERT_EQ(t4["results"].size(), 5u);
   const json expected = json::parse(
       R"({"timestamp": "2023-11-14 22:13:23.500000+00:00", "configuration": {"block": 64, "half": false},

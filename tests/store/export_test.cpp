@@ -106,6 +106,8 @@ TEST_F(ExportTest, AnExportedSessionHasTheSameWinner) {
   lucky.configuration = {128, false, 1410};
   lucky.measurement.metrics["gflops"] = 600;
   results.rows = {confirmed, lucky};
+  for (std::size_t p = 0; p < results.parameters.size(); ++p)
+    results.parameters[p].default_value = lucky.configuration[p];
   for (const Recording& recording : {read("a.csv", to_csv(results)), read("a.json", to_kernel_tuner_cache(results)),
                                      read("b.json", to_t4_results(results))}) {
     const ResultSet read = result_set(recording);
@@ -115,6 +117,8 @@ TEST_F(ExportTest, AnExportedSessionHasTheSameWinner) {
     ASSERT_TRUE(read.rows[0].searched) << recording.file;
     EXPECT_EQ(read.rows[0].searched->value("gflops"), 500) << recording.file;
     EXPECT_FALSE(read.rows[1].confirmed_for) << recording.file;
+    EXPECT_FALSE(is_default(read.parameters, read.rows[0].configuration)) << recording.file;
+    EXPECT_TRUE(is_default(read.parameters, read.rows[1].configuration)) << recording.file;
   }
   EXPECT_EQ(read("a.csv", to_csv(results)).measurement(0).warnings, confirmed.measurement.warnings);
   EXPECT_EQ(read("b.json", to_t4_results(results)).name, "add") << "the problem, not its function";
@@ -143,6 +147,8 @@ std::vector<BestResult> some_best() {
   other.configuration = {128, true, 1410};
   best.confirmation_repeats = 5;
   best.probability_best = 0.98;
+  best.gain = 1.82;
+  best.default_configuration = "block_size_x=64 */";
   for (auto& [name, quantity] : other.measurement.quantities) quantity.provenance = Provenance::simulated;
   return {best, other};
 }
@@ -166,6 +172,8 @@ TEST_F(ExportTest, HeaderCompilesForEachDevice) {
   EXPECT_THAT(text, HasSubstr("run at core_clock_mhz = 1410"));
   EXPECT_THAT(text, HasSubstr("confirmed in 5 "));
   EXPECT_THAT(text, HasSubstr("98 %"));
+  EXPECT_THAT(text, HasSubstr("1.82"));
+  EXPECT_THAT(text, HasSubstr("block_size_x=64 * /"));
   EXPECT_THAT(text, Not(HasSubstr("#define core_clock_mhz")));
   EXPECT_THAT(text, HasSubstr("(simulated)"));
 }

@@ -7,6 +7,7 @@ import functools
 import inspect
 import json
 import re
+import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Callable, ContextManager, Dict, List, Mapping, Optional, Tuple, Union
@@ -36,12 +37,24 @@ class Fault(Exception):
         self.kind = kind
 
 
-def describe(error: BaseException) -> str:
-    """The exception and the place in the user's code where it was raised."""
+def describe(error: BaseException, function: Any = None) -> str:
+    """The exception and the place in the user's code where it was raised; that of ``function`` where none was reached."""
     text = f"{type(error).__name__}: {error}"
     here = str(Path(__file__).parent)
     frames = [frame for frame in inspect.getinnerframes(error.__traceback__) if not frame.filename.startswith(here)] if error.__traceback__ else []
-    return f"{text} ({Path(frames[0].filename).name}, line {frames[0].lineno})" if frames else text
+    code = getattr(function, "__code__", None)
+    if frames:
+        return f"{text} ({_file(frames[0].filename)}, line {frames[0].lineno})"
+    return f"{text} ({_file(code.co_filename)}, line {code.co_firstlineno})" if code else text
+
+
+def _file(name: str) -> str:
+    """Of a notebook's cell, whose file is a temporary one, what the notebook calls it."""
+    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+    cell = getattr(getattr(shell, "compile", None), "format_code_name", lambda name: None)(name)
+    if cell:
+        return " ".join(cell)
+    return "a cell of the notebook" if "ipykernel_" in name else Path(name).name
 
 
 def as_fault(error: Exception) -> Fault:

@@ -8,7 +8,7 @@ import inspect
 import re
 import sys
 import tempfile
-from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Union
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Union
 
 import numpy as np
 
@@ -32,10 +32,28 @@ _REFERENCES = 5
 
 
 def kept(value: Any) -> Any:
-    """A value of a parameter as it is kept: objects (a dtype, None, a tuple) are kept by their names."""
+    """A value of a parameter as it is kept: objects (a dtype, None, a tuple) are kept by their names, the same in every process."""
     if isinstance(value, (bool, int, float, str, np.generic)):
         return value
-    return getattr(value, "__name__", None) or str(value)
+    text = getattr(value, "__name__", None) or str(value)
+    if text == object.__repr__(value) and hasattr(value, "__dict__"):
+        text = f"{type(value).__name__}({', '.join(f'{name}={held}' for name, held in vars(value).items())})"
+    return re.sub(r" at 0x[0-9a-f]+", "", text)
+
+
+class _OfObjects:
+    """A function of parameters, by name or in a row, that is given the objects of the space instead of their names."""
+
+    def __init__(self, function: Callable[..., Any], values: Mapping[str, Mapping[str, Any]]) -> None:
+        self._function, self._values = function, values
+        self.__name__ = getattr(function, "__name__", repr(function))
+        self.__code__ = getattr(function, "__code__", None)
+
+    def __call__(self, *rows: Row, **named: Any) -> Any:
+        return self._function(*map(self._with_objects, rows), **self._with_objects(named))
+
+    def _with_objects(self, row: Row) -> Row:
+        return {name: self._values[name].get(as_text(value), value) if name in self._values else value for name, value in row.items()}
 
 
 def _verified_with(verify: Union[Callable[..., Any], bool, None]) -> str:
@@ -43,6 +61,12 @@ def _verified_with(verify: Union[Callable[..., Any], bool, None]) -> str:
     if verify is False:
         return "nothing (verify=False)"
     return f"the outputs of {getattr(verify, '__name__', 'verify')}()" if verify else "the outputs of the first configuration that ran"
+
+
+def _of_objects(metrics: Any, work: Work) -> Any:
+    if not isinstance(metrics, Mapping):
+        return metrics  # tune() refuses it
+    return {name: _OfObjects(metric, work.values) if callable(metric) else metric for name, metric in metrics.items()}
 
 
 def _shows_its_parameters(function: Callable[..., Any]) -> bool:
@@ -69,7 +93,7 @@ def _problem(name: str, space: Mapping[str, Values], default: Mapping[str, Any],
         if not isinstance(parameter, str) or not parameter.isidentifier():
             raise TypeError(f"a parameter's name is that of a keyword argument of the callable, not {parameter!r}")
         if callable(values):
-            problem.add_generator(parameter, values)
+            problem.add_generator(parameter, _OfObjects(values, work.values))
             work.values[parameter] = {}
             continue
         if not isinstance(values, (str, bytes, int, float, np.generic, Iterable)):
@@ -78,12 +102,13 @@ def _problem(name: str, space: Mapping[str, Values], default: Mapping[str, Any],
         plain = [kept(value) for value in listed]
         work.values[parameter] = {as_text(shown): value for shown, value in zip(plain, listed)}
         if len(work.values[parameter]) < len(listed):
-            raise TypeError(f"two values of the parameter {parameter} have the same name: {', '.join(map(as_text, plain))}")
+            raise TypeError(f"two values of the parameter {parameter} have the same name: {', '.join(map(as_text, plain))}"
+                            "; results are kept by names: define functions with def and give objects a __str__")
         if parameter in default and kept(default[parameter]) not in plain:
             raise ValueError(f"default: {parameter} has no value {default[parameter]!r}; it has {', '.join(map(as_text, plain))}")
         problem.add_parameter(parameter, plain, default=kept(default[parameter]) if parameter in default else None)
     for restriction in restrictions:
-        problem.restrict(restriction)
+        problem.restrict(_OfObjects(restriction, work.values) if callable(restriction) else restriction)
     return problem
 
 
@@ -139,7 +164,8 @@ def tune_callable(
         absolute_tolerance, relative_tolerance: outputs are right where \\|x - reference\\| <= absolute + relative * \\|reference\\|. None:
             whole numbers are compared exactly; of others the relative tolerance is 1e-6 for float64, 1e-4 for float32, 0.01 for float16,
             0.02 for bfloat16 and 0.15 below, and the absolute one that part of the reference's root mean square.
-        restrictions: conditions as text or functions, as :meth:`Problem.restrict` takes them.
+        restrictions: conditions as text or functions, as :meth:`Problem.restrict` takes them. Functions are given the objects of the
+            space, texts compare their names.
         metrics: expressions, or functions of a row, by name.
         execution: clocks and limits as parameters: {"core_clock_mhz": 5} (:meth:`Problem.add_execution_parameter`).
         compile: ``function(**configuration)`` that compiles without launching anything and leaves its result in a cache on disk; runs in
@@ -179,7 +205,9 @@ def tune_callable(
     if isinstance(restrictions, str) or callable(restrictions):
         restrictions = [restrictions]
     work = Work(function, arguments, setup, verify, compile, absolute_tolerance, relative_tolerance)
-    depends_on = identity((function, setup, verify), arguments, version)
+    space = {parameter: list(values) if isinstance(values, (Iterator, list, tuple)) else values for parameter, values in space.items()}
+    chosen = [value for values in space.values() if isinstance(values, list) for value in values if callable(value)]
+    depends_on = identity((function, setup, verify, *chosen), arguments, version)
     depends_on += f"\nverified: {verify if verify is None or verify is False else 'by a function'} {absolute_tolerance} {relative_tolerance}"
     name = name or getattr(function, "__name__", None) or type(function).__name__
     problem = _problem(name, space, default, restrictions, work, depends_on)
@@ -197,7 +225,7 @@ def tune_callable(
             raise _core.UserError(f"the callable runs in this process only: {why_not}")
         here = bool(in_process or why_not)
         stack.enter_context(workers.in_this_process(work) if here else workers.in_workers(folder))
-        result = tune(problem, seconds=seconds, observers=observers, metrics=metrics, progress=progress, resume=resume,
+        result = tune(problem, seconds=seconds, observers=observers, metrics=_of_objects(metrics, work), progress=progress, resume=resume,
                       take_over=take_over, quiet=quiet, devices=devices, watch=watch, in_process=here,
                       **settings)
     result._given = work.values

@@ -78,8 +78,8 @@ CsvColumn describe(const std::string& name, const std::vector<std::string>& head
   if (name == "status") return {Kind::status, name};
   constexpr std::string_view kTexts[] = {"message", "device", "provenance", "finished_at", "warnings"};
   constexpr std::string_view kConfirmation[] = {"objective", "confirmed", "searched"};  // to_csv() writes all of them
-  if (std::ranges::find(kTexts, name) != std::end(kTexts) ||
-      (std::ranges::find(kConfirmation, name) != std::end(kConfirmation) && std::ranges::all_of(kConfirmation, has)))
+  const bool of_session = std::ranges::find(kConfirmation, name) != std::end(kConfirmation) || name == "default";
+  if (std::ranges::find(kTexts, name) != std::end(kTexts) || (of_session && std::ranges::all_of(kConfirmation, has)))
     return {Kind::text, name};
   if (name == "compile_seconds") return {Kind::cost, name, &RowCosts::compile};
   if (name == "verify_seconds") return {Kind::cost, name, &RowCosts::verify};
@@ -195,6 +195,7 @@ class CsvReader {
     // One simulated row is enough for the heading of all.
     recording_.provenance = std::max(recording_.provenance, origin.provenance);
     add_texts(texts);
+    if (texts["default"] == "1") set_default(recording_, configuration);
     rows_.finish_row(values_.positions(configuration), status, costs, number(texts["finished_at"]).value_or(0));
   }
 

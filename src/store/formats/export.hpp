@@ -29,6 +29,8 @@ struct BestResult {
   int confirmation_repeats = 0;            ///< 0: not confirmed
   std::optional<double> probability_best;  ///< that it is the best of the confirmed candidates
   std::size_t front = 0;                   ///< points of the Pareto front that it is one of; 0: there is one objective
+  std::optional<double> gain;              ///< factor over the default configuration
+  std::string default_configuration;       ///< "a=1, b=2"; empty: not measured
 };
 
 /// A C header with one block of #defines per device, selected by -DTARGET_<DEVICE>; the first entry is the default.

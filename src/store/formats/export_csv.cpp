@@ -94,6 +94,9 @@ std::string block(const BestResult& best) {
   if (best.front > 1)
     text += fmt::format("; of a Pareto front of {} points the best by its first objective", best.front);
   text += certainty_text(best);
+  if (best.gain)
+    text +=
+        fmt::format("; {:.2f} times as good as the default ({})", *best.gain, in_comment(best.default_configuration));
   std::string macros;
   for (std::size_t p = 0; p < best.parameters.size(); ++p) {
     const Parameter& parameter = best.parameters[p];
@@ -130,7 +133,7 @@ std::string to_csv(const ResultSet& results) {
   for (const std::string& name : metrics) text.append(1, ',').append(cell(name));
   text +=
       ",compile_seconds,verify_seconds,measure_seconds,tuner_seconds,device,provenance,objective,confirmed,searched,"
-      "finished_at,warnings,message\n";
+      "default,finished_at,warnings,message\n";
   const auto objective = exported_objective(results);
   const std::string goal =
       objective ? (objective->direction == Direction::maximise ? "max " : "min ") + objective->text : "";
@@ -151,12 +154,12 @@ std::string to_csv(const ResultSet& results) {
       const auto found = m.metrics.find(name);
       text.append(1, ',').append(found == m.metrics.end() ? std::string() : cell(found->second));
     }
-    text +=
-        fmt::format(",{},{},{},{},{},{},{},{},{},{},{},{}\n", m.compile_seconds, m.verify_seconds, m.measure_seconds,
-                    m.tuner_seconds, cell(results.device), to_string(results.provenance), cell(goal),
-                    confirmation ? confirmation->repeats : 0,
-                    cell(confirmation && confirmation->searched ? *confirmation->searched : NAN), cell(m.finished_at),
-                    cell(fmt::format("{}", fmt::join(m.warnings, kBetweenWarnings))), cell(m.message));
+    text += fmt::format(",{},{},{},{},{},{},{},{},{},{:d},{},{},{}\n", m.compile_seconds, m.verify_seconds,
+                        m.measure_seconds, m.tuner_seconds, cell(results.device), to_string(results.provenance),
+                        cell(goal), confirmation ? confirmation->repeats : 0,
+                        cell(confirmation && confirmation->searched ? *confirmation->searched : NAN),
+                        is_default(results.parameters, row.configuration), cell(m.finished_at),
+                        cell(fmt::format("{}", fmt::join(m.warnings, kBetweenWarnings))), cell(m.message));
   }
   return text;
 }

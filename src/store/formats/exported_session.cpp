@@ -13,6 +13,9 @@ using Json = nlohmann::ordered_json;
 
 void read(const Json& json, Recording& recording) {
   recording.name = json.value("problem", recording.name);
+  const std::string default_key = json.value("default", "");
+  for (std::size_t row = 0; row < recording.size() && !default_key.empty(); ++row)
+    if (cache_key(recording.configuration(row)) == default_key) set_default(recording, recording.configuration(row));
   if (!json.contains("objective")) return;
   recording.objective.text = json.at("objective").get<std::string>();
   recording.objective.direction = json.value("direction", "min") == "max" ? Direction::maximise : Direction::minimise;
@@ -61,8 +64,15 @@ void add_confirmation(Recording& recording, std::size_t row, const ExportedConfi
   searched.provenance = recording.provenance;
 }
 
+void set_default(Recording& recording, const Configuration& configuration) {
+  for (std::size_t p = 0; p < recording.parameters.size(); ++p)
+    recording.parameters[p].default_value = configuration[p];
+}
+
 Json session_json(const ResultSet& results) {
   Json json{{"problem", results.problem}};
+  for (const StoredRow& row : results.rows)
+    if (is_default(results.parameters, row.configuration)) json["default"] = cache_key(row.configuration);
   const auto objective = exported_objective(results);
   if (!objective) return json;
   json["objective"] = objective->text;

@@ -26,9 +26,12 @@ std::optional<ExportedConfirmation> exported_confirmation(const StoredRow& row,
                                                           const std::optional<ObjectiveSpec>& objective);
 /// Sets it for a row of a recording whose objective is known.
 void add_confirmation(Recording& recording, std::size_t row, const ExportedConfirmation& confirmation);
+/// Makes a configuration the default one of a recording.
+void set_default(Recording& recording, const Configuration& configuration);
 
-/// {"problem": "fir", "objective": "time", "direction": "min", "confirmed": {"4096,False": {"repeats": 2, "searched":
-/// 0.0078}}}: an object of T4 files and Kernel Tuner caches, which other readers ignore. Values are in SI units.
+/// {"problem": "fir", "default": "1024,True", "objective": "time", "direction": "min", "confirmed": {"4096,False":
+/// {"repeats": 2, "searched": 0.0078}}}: an object of T4 files and Kernel Tuner caches, which other readers ignore.
+/// Values are in SI units.
 nlohmann::ordered_json session_json(const ResultSet& results);
 /// Sets these of a recording with all its rows; what the object lacks is left as it is.
 void read_session_json(const nlohmann::ordered_json& json, Recording& recording);
