@@ -95,7 +95,7 @@ TEST(SpaceCommand, SaysWhyASpaceIsEmpty) {
   test::TemporaryFolder folder;
   folder.write("space.json", R"({"tune_params": {"a": [1, 2, 3]}, "restrictions": ["a > 2", "a < 3", "a > 0"]})");
   const auto result = test::ergotune(folder, {"space", "space.json", "--json"});
-  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_EQ(result.exit_code, 2) << "as tune";
   const auto json = nlohmann::json::parse(result.out);
   EXPECT_EQ(json["valid"], 0);
   EXPECT_THAT(json["why_empty"].get<std::string>(), HasSubstr("\"a > 2\", \"a < 3\""));

@@ -199,7 +199,10 @@ void run(SpaceArguments arguments) {
   if (std::string note = note_of_default(problem, space, constants); !note.empty())
     compiled.notes.insert(compiled.notes.begin(), std::move(note));
   for (const std::string& note : compiled.notes) fmt::print(stderr, "note: {}\n", note);
-  const bool no_answer = space.empty() || (!compiled.configurations.empty() && !compiled.any());
+  const auto end = [&] {
+    if (space.empty()) throw Exit{kWrongInput};  // as tune
+    if (!compiled.configurations.empty() && !compiled.any()) throw Exit{kNoAnswer};
+  };
   Random random(arguments.seed);
   std::vector<ConfigurationIndex> sample;
   if (arguments.samples > 0 && !space.empty()) sample = space.sample_distinct(arguments.samples, random);
@@ -238,8 +241,7 @@ void run(SpaceArguments arguments) {
       document["notes"] = compiled.notes;
     }
     print_json(document);
-    if (no_answer) throw Exit{kNoAnswer};
-    return;
+    return end();
   }
   LinePrinter lines(space);
   for (const auto index : sample) lines.print(index);
@@ -249,7 +251,7 @@ void run(SpaceArguments arguments) {
   if (arguments.samples == 0 && !arguments.list) print_summary(space);
   if (arguments.explain) print_effects(effects);
   if (!compiled.configurations.empty()) print_compiled(space, compiled);
-  if (no_answer) throw Exit{kNoAnswer};
+  end();
 }
 
 }  // namespace
