@@ -52,7 +52,8 @@ std::vector<std::string> libraries_of(const std::string& command, const std::str
   for (const std::string& line : lines_of(trial(command, others, true).err)) {
     const std::size_t at = line.find(kOpened);
     if (at == std::string::npos || line.find("direct_opencount=") == std::string::npos) continue;
-    const std::string file = line.substr(at + kOpened.size(), line.find(' ', at + kOpened.size()) - at - kOpened.size());
+    const std::string file =
+        line.substr(at + kOpened.size(), line.find(' ', at + kOpened.size()) - at - kOpened.size());
     if (file.find("/libgcc_s.so") == std::string::npos) files.push_back(file);  // glibc opens it to end threads
   }
   return files;
@@ -61,7 +62,7 @@ std::vector<std::string> libraries_of(const std::string& command, const std::str
 std::string reason_of(const std::string& command, const std::string& backend, const ProcessResult& result) {
   std::string reason = result.timed_out ? fmt::format("the driver did not answer within {:.0f} s", kSeconds)
                        : result.signal  ? fmt::format("the driver ended the process (signal {}, {})", result.signal,
-                                                     ::strsignal(result.signal))
+                                                      ::strsignal(result.signal))
                                         : fmt::format("the driver ended the process (exit code {})", result.exit_code);
   if (const auto last = lines_of(result.err); !last.empty()) reason += ": " + end_of(last, "; ");
   if (result.timed_out) return reason;

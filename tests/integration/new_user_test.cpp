@@ -311,6 +311,23 @@ TEST(NewUser, TheReferenceOnTheHostIsCompiledForTheHost) {
   EXPECT_THAT(refused.err, HasSubstr("\"expected\""));
 }
 
+TEST(NewUser, OutputsThatDifferEverywhereNameTheKernelAndItsGrid) {
+  if (!has_opencl()) GTEST_SKIP() << "no OpenCL device";
+  TemporaryFolder folder;
+  folder.write(
+      "k.cl",
+      "__kernel void copy(__global const float* x, __global float* y) { int i = get_global_id(0); if (i < BLOCK) "
+      "y[i] = x[i]; }\n");
+  folder.write("k.toml",
+               opencl_problem("float32",
+                              "[verification.host_function]\nfunction = \"expected\"\nsource = { c = { text = "
+                              "\"void expected(const float* x, float* y) { for (int i = 0; i < 64; ++i) y[i] = "
+                              "2 * x[i]; }\" } }\n"));
+  const auto tuned = ergotune(folder, {"tune", "k.toml", "--device", "opencl", "--no-store"});
+  EXPECT_EQ(tuned.exit_code, 1) << tuned.err;
+  EXPECT_THAT(tuned.out, AllOf(HasSubstr("\"copy\""), HasSubstr("global = [64]"), HasSubstr("\"expected\"")));
+}
+
 TEST(NewUser, ArgumentsThatTheKernelDoesNotTakeAreFoundByTheCompiler) {
   TemporaryFolder folder;
   folder.write("k.cl", "__kernel void copy(__global const float* x, __global float* y) { y[BLOCK] = x[0]; }\n");
