@@ -242,6 +242,9 @@ void report(const std::vector<TunedSession>& tuned, const TuneArguments& argumen
     } else {
       if (&one != &tuned.front()) fmt::print("\n");
       print_answer(one, arguments.file, arguments.top);
+      if (interruption()->load() && !one.ranked.results.store.empty())
+        fmt::print("To go on: the same command{}, which measures no known configuration again\n",
+                   arguments.no_resume ? " without --no-resume" : "");
     }
   }
   if (arguments.json) print_json(tuned.size() == 1 ? documents.front() : Json{{"sessions", documents}});
