@@ -1,9 +1,12 @@
 // Defines the extension module ergotune._core.
+#include <cctype>
 #include <string>
+#include <string_view>
 
 #include "base/extensions.hpp"
 #include "bindings.hpp"
 #include "ergotune/error.hpp"
+#include "problem/tables/setting_table.hpp"
 #include "tensors.hpp"
 
 namespace {
@@ -18,6 +21,37 @@ void refuse_a_numpy_that_is_too_new() {
   throw py::import_error("this build of ergotune reads the arrays of NumPy 1 only, and NumPy " + version +
                          " is here: build it with pybind11 2.12 or newer (cmake -Dpybind11_DIR=$(python3 -m pybind11 "
                          "--cmakedir)), or pip install \"numpy<2\"");
+}
+
+/// A message with the keywords of Python in place of the command's options: "`sensors`" for "--sensor",
+/// "`confirm=False`" for "--no-confirm". Command lines, which stand between backticks, stay.
+std::string with_keywords(std::string_view message) {
+  const auto keyword_of = [](std::string_view option) -> std::string {
+    for (const ergotune::Setting& setting : ergotune::setting_table()) {
+      if (option.empty() || setting.option.substr(setting.option.rfind(',') + 1) != option) continue;
+      const auto* flag = std::get_if<bool ergotune::RunConfig::*>(&setting.member);
+      const std::string value = !flag ? "" : ergotune::RunConfig().*(*flag) ? "=False" : "=True";
+      return "`" + std::string(setting.name) + value + "`";
+    }
+    return {};
+  };
+  std::string text;
+  bool is_command = false;
+  while (!message.empty()) {
+    std::size_t length = 1;
+    std::string keyword;
+    if (message.front() == '`') is_command = !is_command;
+    if (!is_command && message.starts_with("--") && !text.ends_with('-')) {
+      length = 2;
+      while (length < message.size() &&
+             (std::islower(static_cast<unsigned char>(message[length])) || message[length] == '-'))
+        ++length;
+      keyword = keyword_of(message.substr(0, length));
+    }
+    text += keyword.empty() ? std::string(message.substr(0, length)) : keyword;
+    message.remove_prefix(length);
+  }
+  return text;
 }
 
 }  // namespace
@@ -42,7 +76,15 @@ PYBIND11_MODULE(_core, module) {
     }
   });
   py::register_exception<Error>(module, "Error", PyExc_RuntimeError);
-  py::register_exception<UserError>(module, "UserError", module.attr("Error").ptr());
+  static PyObject* user_error =
+      py::register_exception<UserError>(module, "UserError", module.attr("Error").ptr()).ptr();
+  py::register_exception_translator([](std::exception_ptr failure) {
+    try {
+      if (failure) std::rethrow_exception(failure);
+    } catch (const UserError& error) {
+      PyErr_SetString(user_error, with_keywords(error.what()).c_str());
+    }
+  });
   python::bind_problem(module);
   python::bind_tensors(module);
   python::bind_space(module);

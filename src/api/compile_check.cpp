@@ -10,6 +10,7 @@
 #include "device/backend.hpp"
 #include "ergotune/error.hpp"
 #include "ergotune/random.hpp"
+#include "evaluate/compile/compile_step.hpp"
 #include "kernel/configure.hpp"
 #include "kernel/occupancy.hpp"
 #include "kernel/problem_notes.hpp"
@@ -119,10 +120,17 @@ CompileCheck check_compiling(const Problem& problem, const SearchSpace& space, c
                              const std::function<void(const CompileCheck&, std::uint64_t)>& progress) {
   CompileCheck check;
   check.device = device.starts_with(kSimulated) ? absent_gpu(problem, limits) : open_device(device, &problem)->info();
-  const auto compiler = open_compiler(check.device.id);
+  CompileStep step(open_compiler(check.device.id), check.device, {});
+  const MismatchCheck check_mismatch(problem);
   const Constants constants = problem.constants_for(limits.name, limits.properties);
-  const auto compile = [&](const Kernel& kernel, const Configuration& configuration) {
-    compiler->compile(make_compile_job(problem, kernel, check.device, constants, configuration));
+  const auto message_of = [&](const Configuration& configuration) {
+    for (std::size_t k = 0; k < problem.kernels.size(); ++k) {
+      const CompileOutcome outcome = step.run(
+          [&] { return make_compile_job(problem, problem.kernels[k], check.device, constants, configuration); });
+      check_mismatch(k, configuration, outcome.mismatch, outcome.message);
+      if (outcome.status != Status::ok) return outcome.message.empty() ? "it does not compile" : outcome.message;
+    }
+    return std::string();
   };
   check.notes = source_notes(problem, constants, check.device.backend);
   Random random(seed);
@@ -135,17 +143,14 @@ CompileCheck check_compiling(const Problem& problem, const SearchSpace& space, c
     CompiledConfiguration& result = check.configurations.emplace_back();
     result.index = index;
     const Configuration configuration = space.configuration(index);
-    try {
-      for (const Kernel& kernel : problem.kernels) compile(kernel, configuration);
+    result.message = message_of(configuration);
+    if (result.message.empty()) {
       result.fits = std::ranges::all_of(problem.kernels, [&](const Kernel& kernel) {
         return fits(problem, kernel, constants, check.device.properties, configuration);
       });
       // after kernels that compile: errors in the arguments, which references share, are reported for the kernel
       if (!std::exchange(references_compiled, true))
         compile_references(problem, space, check.device, constants, configuration);
-    } catch (const DeviceError& error) {
-      result.message = error.what();
-      if (result.message.empty()) result.message = "it does not compile";
     }
     if (progress) progress(check, chosen.size());
   }

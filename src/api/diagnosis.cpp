@@ -16,6 +16,7 @@
 #include "base/files.hpp"
 #include "device/backend.hpp"
 #include "device/cuda/nvrtc_api.hpp"
+#include "device/driver_trial.hpp"
 #include "ergotune/session.hpp"
 #include "kernel/compile_cache.hpp"
 #include "power/controls/control.hpp"
@@ -113,7 +114,8 @@ Finding run_kernel(const DeviceInfo& device, const std::string& command) {
 }
 
 void look_at_kernels(Diagnosis& diagnosis, const std::vector<DeviceInfo>& devices,
-                     const std::vector<std::string>& notes, const std::string& command) {
+                     const std::vector<std::string>& notes, const std::vector<std::string>& crashing,
+                     const std::string& command) {
   for (const DeviceInfo& device : devices) diagnosis.findings.push_back(run_kernel(device, command));
   static const std::map<std::string, std::string> kRemedies{
       {"cuda", "for an NVIDIA GPU: install its driver; in a container, start it with --gpus all"},
@@ -123,9 +125,17 @@ void look_at_kernels(Diagnosis& diagnosis, const std::vector<DeviceInfo>& device
   for (const std::string& note : notes) {
     const std::string backend = note.substr(0, note.find(':'));
     const auto remedy = kRemedies.find(backend);
-    diagnosis.findings.push_back({State::absent, "kernels", backend,
-                                  note.substr(std::min(note.size(), backend.size() + 2)),
-                                  remedy == kRemedies.end() ? "" : remedy->second});
+    Finding finding{State::absent, "kernels", backend, note.substr(std::min(note.size(), backend.size() + 2)),
+                    remedy == kRemedies.end() ? "" : remedy->second};
+    if (std::ranges::find(crashing, backend) != crashing.end()) {
+      finding.state = State::failed;
+      finding.remedy =
+          "reinstall or remove the driver to which these libraries belong; a container or chroot needs /sys and /proc "
+          "(PoCL does not start without)" +
+          std::string(backend == "opencl" ? "; OCL_ICD_VENDORS=FOLDER uses only the OpenCL drivers (*.icd) of a folder"
+                                          : "");
+    }
+    diagnosis.findings.push_back(std::move(finding));
   }
 }
 
@@ -231,8 +241,9 @@ bool Diagnosis::can_tune() const {
 Diagnosis diagnose(const std::string& command) {
   Diagnosis diagnosis;
   std::vector<std::string> notes;
+  const std::vector<std::string> crashing = device::leave_out_crashing_drivers(command);
   const std::vector<DeviceInfo> devices = list_devices(&notes);
-  look_at_kernels(diagnosis, devices, notes, command);
+  look_at_kernels(diagnosis, devices, notes, crashing, command);
   look_at_nvrtc(diagnosis);
   for (const DeviceInfo& device : devices) look_at_energy(diagnosis, device);
   for (const DeviceInfo& device : devices) look_at_clocks(diagnosis, device);

@@ -25,6 +25,8 @@ void set_node_listing(NodeListing listing);
 /// 2) or Error (exit code 1), which main prints on standard error. A run that ends without a result (nothing worked, or
 /// it was interrupted first) throws Exit{kNoAnswer}.
 constexpr int kNoAnswer = 1;
+/// The exit code of a UserError, for a verb that prints what it found before it ends.
+constexpr int kWrongInput = 2;
 
 /// Prints the JSON document of a verb called with --json on standard output.
 void print_json(const nlohmann::ordered_json& document);

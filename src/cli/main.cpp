@@ -12,6 +12,7 @@
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -19,9 +20,11 @@
 
 #include "base/extensions.hpp"
 #include "base/json_text.hpp"
+#include "base/process/process.hpp"
 #include "cli/command.hpp"
 #include "cli/output/table.hpp"
 #include "device/device.hpp"
+#include "device/driver_trial.hpp"
 #include "ergotune/error.hpp"
 #include "power/guardian/guardian.hpp"
 #include "store/sqlite/store.hpp"
@@ -72,10 +75,14 @@ namespace {
 void add_version_command(ergotune::cli::Verb app) {
   using namespace ergotune;
   auto json = std::make_shared<bool>(false);
+  auto without = std::make_shared<std::optional<std::string>>();
   cli::Verb verb = app.add_verb("version", "Print the version and the backends that were found");
   cli::add_json_option(verb, *json);
+  verb.add_option(std::string(device::kTrialOption), *without, "Only start the drivers, other than these");
   verb.hide();
-  verb.callback([json] {
+  verb.callback([json, without] {
+    if (*without) return device::try_drivers(**without);
+    device::leave_out_crashing_drivers(own_program());
     std::vector<std::string> notes;
     std::map<std::string, int> backends;
     for (const DeviceInfo& device : list_devices(&notes)) ++backends[device.backend];

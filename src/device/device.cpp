@@ -9,6 +9,7 @@
 #include "base/text.hpp"
 #include "device/backend.hpp"
 #include "device/decorator.hpp"
+#include "device/driver_trial.hpp"
 #include "ergotune/problem.hpp"
 
 namespace ergotune {
@@ -46,6 +47,8 @@ bool is_named(const DeviceInfo& device, const std::string& id) {
 void add_devices(const device::Backend& backend, std::vector<DeviceInfo>& devices, std::vector<std::string>* notes) {
   std::string note;
   try {
+    if (const std::string reason = device::left_out(backend.name); !reason.empty())
+      throw Error(fmt::format("{}: {}", backend.name, reason));
     auto found = backend.list(&note);
     devices.insert(devices.end(), found.begin(), found.end());
   } catch (const std::exception& error) {

@@ -1,6 +1,7 @@
 #include "report/ranked_results.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -148,6 +149,25 @@ void widen(PreparedSession& prepared, const ModelEdge& edge, const RankedResults
   prepared.known = std::move(known);
 }
 
+/// The kernels and their grids, in words: "the kernel "add", its grid (global = [N])".
+std::string kernels_in_words(const std::vector<Kernel>& kernels) {
+  std::vector<std::string> names, grids;
+  for (const Kernel& kernel : kernels) {
+    names.push_back(fmt::format("\"{}\"", kernel.function.text()));
+    const auto& sizes = kernel.launch.global.empty() ? kernel.launch.grid : kernel.launch.global;
+    std::vector<std::string> texts;
+    for (const Expression& size : sizes) texts.push_back(size.text());
+    if (!texts.empty())
+      grids.push_back(
+          fmt::format("{} = [{}]", kernel.launch.global.empty() ? "grid" : "global", fmt::join(texts, ", ")));
+  }
+  std::string text = fmt::format("the kernel{} {}", names.size() == 1 ? "" : "s", fmt::join(names, ", "));
+  if (!grids.empty())
+    text += fmt::format(", {} ({}), which may leave out a part of the output",
+                        grids.size() == 1 ? "its grid" : "their grids", fmt::join(grids, "; "));
+  return text;
+}
+
 /// With a wrong reference, correct configurations fail verification.
 std::string note_of_disagreement(const PreparedSession& prepared, const RankedResults& ranked) {
   const Verification& verification = prepared.original.verification;
@@ -177,9 +197,9 @@ std::string note_of_disagreement(const PreparedSession& prepared, const RankedRe
                                                                         : "[verification.host_function]",
                         verification.reference->function.text());
   return fmt::format(
-      "no configuration computes what {} does, not even the default: the reference may be wrong, or its arguments in "
-      "another order",
-      name);
+      "no configuration computes what {} does, not even the default: check {}, and the reference with the order of its "
+      "arguments",
+      name, kernels_in_words(prepared.original.kernels));
 }
 
 }  // namespace

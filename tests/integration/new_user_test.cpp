@@ -230,9 +230,8 @@ TEST(NewUser, AConstArgumentThatIsToBeWrittenIsAMistake) {
                                          good ? ", access = \"write\"" : ""));
       std::vector<std::string> words{"space", "k.toml", "--compile", "1", "--json"};
       if (cuda) words.insert(words.end(), {"--profile", "h100"});
-      const auto compiled = json_of(ergotune(folder, words))["compiled"];
-      ASSERT_EQ(compiled.size(), 1u) << source;
-      EXPECT_EQ(compiled[0]["compiles"], good) << source << compiled;
+      const auto compiled = ergotune(folder, words);
+      EXPECT_EQ(compiled.exit_code, good ? 0 : 2) << source << compiled.out << compiled.err;
     }
   }
 }
@@ -312,6 +311,23 @@ TEST(NewUser, TheReferenceOnTheHostIsCompiledForTheHost) {
   EXPECT_THAT(refused.err, HasSubstr("\"expected\""));
 }
 
+TEST(NewUser, OutputsThatDifferEverywhereNameTheKernelAndItsGrid) {
+  if (!has_opencl()) GTEST_SKIP() << "no OpenCL device";
+  TemporaryFolder folder;
+  folder.write(
+      "k.cl",
+      "__kernel void copy(__global const float* x, __global float* y) { int i = get_global_id(0); if (i < BLOCK) "
+      "y[i] = x[i]; }\n");
+  folder.write("k.toml",
+               opencl_problem("float32",
+                              "[verification.host_function]\nfunction = \"expected\"\nsource = { c = { text = "
+                              "\"void expected(const float* x, float* y) { for (int i = 0; i < 64; ++i) y[i] = "
+                              "2 * x[i]; }\" } }\n"));
+  const auto tuned = ergotune(folder, {"tune", "k.toml", "--device", "opencl", "--no-store"});
+  EXPECT_EQ(tuned.exit_code, 1) << tuned.err;
+  EXPECT_THAT(tuned.out, AllOf(HasSubstr("\"copy\""), HasSubstr("global = [64]"), HasSubstr("\"expected\"")));
+}
+
 TEST(NewUser, ArgumentsThatTheKernelDoesNotTakeAreFoundByTheCompiler) {
   TemporaryFolder folder;
   folder.write("k.cl", "__kernel void copy(__global const float* x, __global float* y) { y[BLOCK] = x[0]; }\n");
@@ -321,11 +337,13 @@ TEST(NewUser, ArgumentsThatTheKernelDoesNotTakeAreFoundByTheCompiler) {
       "float* y) { y[0] = x[0]; }\" } }\n";
   for (const std::string y : {"", "float64", "int32"}) {
     folder.write("k.toml", opencl_problem(y, y.empty() ? "" : reference));
-    EXPECT_EQ(ergotune(folder, {"space", "k.toml", "--compile", "1"}).exit_code, 1) << y;
-    const auto tuned = ergotune(folder, {"tune", "k.toml", "--no-store", "-q", "--json"});
-    EXPECT_EQ(tuned.exit_code, 2) << tuned.out << "once, not with each configuration";
-    EXPECT_THAT(tuned.err, HasSubstr("k.toml")) << y;
-    EXPECT_EQ(tuned.err.find("expected"), std::string::npos) << tuned.err;
+    for (const std::vector<std::string>& command : {std::vector<std::string>{"space", "k.toml", "--compile", "all"},
+                                                    {"tune", "k.toml", "--no-store", "-q", "--json"}}) {
+      const auto refused = ergotune(folder, command);
+      EXPECT_EQ(refused.exit_code, 2) << refused.out << "once, not with each configuration";
+      EXPECT_THAT(refused.err, HasSubstr("k.toml")) << y;
+      EXPECT_EQ(refused.err.find("expected"), std::string::npos) << refused.err;
+    }
   }
 }
 
@@ -409,6 +427,29 @@ TEST(NewUser, TheDoctorRunsAKernelOnEveryDevice) {
         finding["area"] == "kernels" && subject.starts_with("opencl:")) {
       EXPECT_EQ(state_of(nlohmann::json::parse(broken.out), subject), finding["state"]) << broken.out;
     }
+}
+
+TEST(NewUser, ADriverThatEndsTheProcessIsNamed) {
+  if (!has_opencl()) GTEST_SKIP() << "without an OpenCL loader no driver of OpenCL is loaded";
+  TemporaryFolder folder;
+  const std::string driver = ERGOTUNE_BINARY_DIR "/tests/fakes/opencl/libaborting_driver.so";
+  folder.write("aborting.icd", driver + "\n");
+  ::setenv("OCL_ICD_VENDORS", folder.path().c_str(), 1);
+  const auto version = ergotune(folder, {"--version"});
+  const auto doctor = ergotune(folder, {"doctor", "--json"});
+  ::unsetenv("OCL_ICD_VENDORS");
+  EXPECT_EQ(version.exit_code, 0) << version.err;
+  EXPECT_THAT(version.out, AllOf(HasSubstr("opencl"), HasSubstr("signal 6"), HasSubstr("libaborting_driver.so")));
+  EXPECT_EQ(doctor.exit_code, 0) << "kernels in C run: " << doctor.err;
+  const auto document = json_of(doctor);
+  for (const auto& finding : document["findings"]) {
+    if (finding["subject"] != "opencl") continue;
+    EXPECT_EQ(finding["state"], "failed");
+    EXPECT_THAT(finding["message"].get<std::string>(), HasSubstr("libaborting_driver.so"));
+    EXPECT_NE(finding["remedy"], "");
+    return;
+  }
+  ADD_FAILURE() << doctor.out;
 }
 
 }  // namespace

@@ -39,6 +39,7 @@ TEST(Resume, CtrlCPrintsTheBestSoFarAndTheNextRunGoesOn) {
   const std::string out = text_of(folder.path() / "out");
   EXPECT_THAT(out, HasSubstr("interrupted"));
   EXPECT_THAT(out, HasSubstr("Best configuration"));
+  EXPECT_THAT(out, HasSubstr("the same command")) << "how to go on";
   const auto before = stored_rows(store);
   ASSERT_GE(before.size(), 4u);
   for (const auto& [configuration, statuses] : before) {

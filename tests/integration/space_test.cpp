@@ -95,10 +95,39 @@ TEST(SpaceCommand, SaysWhyASpaceIsEmpty) {
   test::TemporaryFolder folder;
   folder.write("space.json", R"({"tune_params": {"a": [1, 2, 3]}, "restrictions": ["a > 2", "a < 3", "a > 0"]})");
   const auto result = test::ergotune(folder, {"space", "space.json", "--json"});
-  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_EQ(result.exit_code, 2) << "as tune";
   const auto json = nlohmann::json::parse(result.out);
   EXPECT_EQ(json["valid"], 0);
   EXPECT_THAT(json["why_empty"].get<std::string>(), HasSubstr("\"a > 2\", \"a < 3\""));
+}
+
+TEST(SpaceCommand, CountsClocksAsTuneDoes) {
+  test::TemporaryFolder folder;
+  folder.write("p.toml", R"toml(
+restrictions = ["core_clock_mhz * BLOCK > 0"]
+parameters = { BLOCK = [16, 32, 64] }
+[kernel]
+function = "f"
+source.cuda.text = "__global__ void f(float* x) { x[threadIdx.x] = 1; }"
+launch = { global = [64], block = ["BLOCK"] }
+arguments = [{ name = "x", type = "float32", count = 64, access = "write" }]
+[execution]
+core_clock_mhz = 7
+power_limit_w = [200, 300]
+)toml");
+  const auto counted = test::ergotune(folder, {"space", "p.toml", "--profile", "h100", "--json"});
+  EXPECT_EQ(test::json_of(counted)["valid"], 3 * 7 * 2) << counted.err;
+  const auto tuned = test::ergotune(
+      folder, {"tune", "p.toml", "--device", "sim:h100", "--strategy", "brute_force", "--no-store", "--json"});
+  EXPECT_EQ(test::json_of(tuned)["evaluated"], 3 * 7 * 2) << tuned.err;
+}
+
+TEST(SpaceCommand, StatesClocksThatItDoesNotCount) {
+  test::TemporaryFolder folder;
+  folder.write("p.toml", "space_only = true\n[parameters]\nx = [1, 2]\n[execution]\ncore_clock_mhz = 7\n");
+  const auto result = test::ergotune(folder, {"space", "p.toml", "--json"});
+  EXPECT_EQ(test::json_of(result)["valid"], 2);
+  EXPECT_THAT(result.err, AllOf(HasSubstr("core_clock_mhz"), HasSubstr("7 values")));
 }
 
 TEST(SpaceCommand, TakesAnotherSize) {

@@ -251,6 +251,19 @@ TEST(Tune, GpusOfDifferentKindsAreASessionEachAndNeverRanked) {
   EXPECT_EQ(json_of(ergotune(folder, {"wisdom", "list", "w", "--json"}))["records"].size(), 2u);
 }
 
+TEST(Tune, EachBlockOfASimulatedResultIsMarked) {
+  TemporaryFolder folder;
+  const std::string gemm = ERGOTUNE_SOURCE_DIR "/examples/gemm/gemm.toml";
+  const auto result = ergotune(folder, {"tune", gemm, "--device", "sim:a100,sim:a100", "--budget", "40", "--no-store"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("(simulated)")) << "progress";
+  for (const std::string heading : {"Outcomes", "Next best", "What matters", "Devices"}) {
+    const std::size_t at = result.out.find("\n" + heading);
+    ASSERT_NE(at, std::string::npos) << heading << result.out;
+    EXPECT_THAT(result.out.substr(at, result.out.find(':', at) - at), HasSubstr("(simulated")) << heading;
+  }
+}
+
 TEST(Tune, InProcessMeasuresTheSameWay) {
   TemporaryFolder folder;
   folder.write("c.toml", counting_problem(3));

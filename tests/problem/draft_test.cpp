@@ -236,6 +236,32 @@ void scale(double* y, const double* x, long n) { for (long i = 0; i < n; ++i) y[
   EXPECT_THAT(parameters(scale), ElementsAre("OPTIMISE"));
 }
 
+TEST_F(Draft, TakesSizesFromACallOnTheHost) {
+  for (const char* allocation :
+       {"std::vector<float> in(WIDTH * 3, 1.0f), out(WIDTH * 3);\n",
+        "float* in = (float*)malloc(sizeof(float) * WIDTH * 3); float *out = malloc(WIDTH * 12);\n"}) {
+    const bool vectors = std::string(allocation).starts_with("std");
+    const Problem gather =
+        problem("gather.cpp", fmt::format(R"(
+#define WIDTH 1024
+void gather(const float* in, float* out, const int n);
+void gather(const float* in, float* out, const int n) {{
+  for (int i = 0; i < n; ++i) out[where(i)] = in[where(i)];
+}}
+int main() {{
+  const int n = WIDTH;
+  {}
+  gather({}, n);
+}})",
+                                          allocation, vectors ? "in.data(), out.data()" : "in, out"));
+    EXPECT_EQ(gather.constants.begin()->second.as_integer(), 1024) << allocation;
+    for (const Argument& argument : gather.kernel().arguments)
+      if (argument.kind == Argument::Kind::buffer) {
+        EXPECT_EQ(argument.count.evaluate(gather.constants).as_integer(), 3 * 1024) << allocation << argument.name;
+      }
+  }
+}
+
 TEST_F(Draft, NamesWhatCannotBeTunedYet) {
   const auto questions = draft("fixed.cu", R"(
 #define RADIUS 3

@@ -302,3 +302,9 @@ def test_a_limit_of_time_begins_when_the_device_is_free(tmp_path, monkeypatch):
         finally:
             end.cancel()
             other.kill()
+
+
+def test_messages_name_keywords_instead_of_options_of_the_command(tmp_path):
+    with pytest.raises(ergotune.UserError) as error:
+        ergotune.tune(os.path.join(os.path.dirname(__file__), "../../examples/gemm/gemm.toml"), device="sim:a100", budget=5, prior=str(tmp_path / "absent.db"))
+    assert "prior" in str(error.value) and "--" not in str(error.value)

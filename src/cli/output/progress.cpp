@@ -98,11 +98,12 @@ std::size_t terminal_columns() {
 
 }  // namespace
 
-ProgressPrinter::ProgressPrinter(bool quiet, std::string objective, std::string unit)
+ProgressPrinter::ProgressPrinter(bool quiet, std::string objective, std::string unit, Provenance provenance)
     : quiet_(quiet),
       terminal_(::isatty(STDERR_FILENO) == 1),
       objective_(std::move(objective)),
-      unit_(std::move(unit)) {}
+      unit_(std::move(unit)),
+      mark_(mark_of(provenance)) {}
 
 void ProgressPrinter::set_name(std::string name) {
   name_ = std::move(name);
@@ -152,9 +153,9 @@ void ProgressPrinter::operator()(const SessionProgress& progress) {
   if (!progress.gpus.empty()) parts.emplace_back(3, ", " + device_shares_text(progress.gpus));
   const bool own = !progress.objective.empty();
   if (progress.best)
-    parts.emplace_back(
-        8, fmt::format(", best {} {}{}", own ? progress.objective : objective_,
-                       human(*progress.best, own ? progress.unit : unit_), confirming ? " before confirmation" : ""));
+    parts.emplace_back(8, fmt::format(", best {} {}{}{}", own ? progress.objective : objective_,
+                                      human(*progress.best, own ? progress.unit : unit_), mark_,
+                                      confirming ? " before confirmation" : ""));
   if (!progress.phase.empty()) parts.emplace_back(6, ", " + progress.phase);
   if (progress.seconds_left) parts.emplace_back(5, fmt::format(", {} left", human_duration(*progress.seconds_left)));
   line(fitting(std::move(parts), terminal_ ? terminal_columns() : std::numeric_limits<std::size_t>::max()), terminal_);

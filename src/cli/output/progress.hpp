@@ -37,8 +37,8 @@ std::string fitting(std::vector<std::pair<int, std::string>> parts, std::size_t 
 
 class ProgressPrinter {
  public:
-  /// `quiet`: prints nothing. `objective` and `unit` describe the best value.
-  ProgressPrinter(bool quiet, std::string objective, std::string unit);
+  /// `quiet`: prints nothing. `objective`, `unit` and `provenance` describe the best value.
+  ProgressPrinter(bool quiet, std::string objective, std::string unit, Provenance provenance = Provenance::measured);
   ~ProgressPrinter();
   /// A name for sessions that run at the same time: each line begins with it, and no line is rewritten.
   void set_name(std::string name);
@@ -49,7 +49,7 @@ class ProgressPrinter {
  private:
   void line(const std::string& text, bool replace);
   bool quiet_, terminal_;
-  std::string name_, objective_, unit_, phase_;
+  std::string name_, objective_, unit_, mark_, phase_;
   double last_printed_ = 0;
   std::optional<double> last_best_;
   bool open_ = false;

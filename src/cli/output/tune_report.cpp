@@ -49,7 +49,9 @@ void print_screened(std::uint64_t screened) {
              counted(screened, "configuration"));
 }
 
-void print_importance(const std::vector<Parameter>& parameters, const Importance& importance) {
+void print_importance(const ResultSet& results, const Importance& importance) {
+  const std::vector<Parameter>& parameters = results.parameters;
+  const std::string mark = mark_of(results.provenance);
   constexpr std::size_t kShown = 5;
   std::string text;
   for (std::size_t i = 0; i < std::min(kShown, importance.shares.size()); ++i) {
@@ -60,17 +62,17 @@ void print_importance(const std::vector<Parameter>& parameters, const Importance
                         100 * share.low, 100 * share.high);
   }
   if (!text.empty())
-    fmt::print("\nWhat matters (share of the variance; modelled, the model explains {:.0f} % of it): {}\n",
-               100 * importance.explained.value_or(0), text);
+    fmt::print("\nWhat matters ({}share of the variance; modelled, the model explains {:.0f} % of it): {}\n",
+               mark.empty() ? "" : to_string(results.provenance) + "; ", 100 * importance.explained.value_or(0), text);
   if (importance.only_noise())
-    fmt::print("\nWhat matters: no parameter has an effect that can be distinguished from noise\n");
+    fmt::print("\nWhat matters{}: no parameter has an effect that can be distinguished from noise\n", mark);
   text.clear();
   for (std::size_t i = 0; i < std::min(kShown, importance.ruled_out.size()); ++i) {
     const auto& out = importance.ruled_out[i];
     text += fmt::format("{}{} = {} ({} tried)", i == 0 ? "" : ", ", parameters[out.parameter].name,
                         out.value.to_literal(), out.tried);
   }
-  if (!text.empty()) fmt::print("Never worked: {}\n", text);
+  if (!text.empty()) fmt::print("Never worked{}: {}\n", mark, text);
 }
 
 namespace {
@@ -245,9 +247,9 @@ std::string factor_text(const DeviceFactors::Factor& factor) {
                      100 * half_width_95(factor.standard_error, factor.n - 1) / factor.value);
 }
 
-void print_device_shares(const SessionResult& result) {
+void print_device_shares(const SessionResult& result, Provenance provenance) {
   if (result.gpus.empty()) return;
-  fmt::print("\nDevices, compared by the default on each of them (1: their mean):\n");
+  fmt::print("\nDevices{}, compared by the default on each of them (1: their mean):\n", mark_of(provenance));
   for (const DeviceResult& gpu : result.gpus) {
     const double rate = static_cast<double>(gpu.results) / std::max(1e-9, gpu.busy_seconds + gpu.idle_seconds);
     fmt::print("  {}{}  {}, {}, {:.0f} % idle", gpu.id, gpu.lost ? " (lost)" : "", counted(gpu.results, "result"),
@@ -312,7 +314,7 @@ void print_answer(const TunedSession& tuned, const std::string& file, std::size_
   if (results.rows.empty()) {
     fmt::print("Nothing was measured.\n");
   } else {
-    fmt::print("Outcomes: {}\n", statuses_line(ranked));
+    fmt::print("Outcomes{}: {}\n", mark_of(results.provenance), statuses_line(ranked));
     print_commonest_failure(ranked);
   }
   if (ranked.best.empty()) {
@@ -323,13 +325,13 @@ void print_answer(const TunedSession& tuned, const std::string& file, std::size_
     print_best(ranked);
     print_next_best(ranked, top);
     print_screened(ranked.screened());
-    print_importance(results.parameters, ranked.importance());
+    print_importance(results, ranked.importance());
   }
   if (results.space == 1)
     fmt::print(
         "\nnote: this problem has one configuration, so nothing was compared: only clocks and power limits can be "
         "tuned ([execution] in the problem file), or parameters that you add\n");
-  print_device_shares(run);
+  print_device_shares(run, results.provenance);
   if (run.disturbed > 0)
     fmt::print(
         "\nnote: {} of them have no result, because the device ran under other clocks or limits than were set each "

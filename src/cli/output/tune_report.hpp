@@ -24,7 +24,7 @@ std::string unconfirmed_text(const Unconfirmed& result, const std::string& unit)
 void print_screened(std::uint64_t screened);
 
 /// What the parameters were seen to do; nothing where nothing is known.
-void print_importance(const std::vector<Parameter>& parameters, const Importance& importance);
+void print_importance(const ResultSet& results, const Importance& importance);
 
 /// Prints the result for people on standard output. `file`: the problem file; `top`: number of results shown.
 void print_answer(const TunedSession& tuned, const std::string& file, std::size_t top);

@@ -217,7 +217,7 @@ void show(const ShowOptions& options) {
   print_best_or_none(ranked);
   print_top(ranked, options.top);
   print_screened(ranked.screened());
-  print_importance(ranked.results.parameters, ranked.importance());
+  print_importance(ranked.results, ranked.importance());
   if (options.failures) {
     print_failures(ranked);
   } else if (const auto failed = ranked.failed(); failed > 0) {

@@ -1,5 +1,6 @@
 // ergotune space: counts, samples, lists and explains the search space of a problem file.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -19,7 +20,10 @@
 #include "cli/output/progress.hpp"
 #include "ergotune/error.hpp"
 #include "ergotune/problem_file.hpp"
+#include "evaluate/recorded/simulated.hpp"
 #include "kernel/problem_notes.hpp"
+#include "measure/execution_parameters.hpp"
+#include "problem/tables/device_profile.hpp"
 #include "report/result_document.hpp"
 #include "report/size_sweep.hpp"
 #include "store/result_set.hpp"
@@ -148,6 +152,37 @@ void print_compiled(const SearchSpace& space, const CompileCheck& check) {
                failure.count > 1 ? " and " + counted(failure.count - 1, "other") : "", failure.message);
 }
 
+/// The clocks and limits that `tune` searches besides: "core_clock_mhz (7 values)"; their number depends on the device
+/// unless the problem names it.
+std::string settings_text(const std::vector<ExecutionParameterSpec>& specs) {
+  using Choice = ExecutionParameterSpec::Choice;
+  std::vector<std::string> texts;
+  for (const ExecutionParameterSpec& spec : specs) {
+    const auto quantity = quantity_of(spec.kind);
+    const std::size_t count = spec.choice == Choice::list          ? spec.values.size()
+                              : spec.choice == Choice::equidistant ? static_cast<std::size_t>(spec.count)
+                                                                   : 0;
+    texts.push_back(fmt::format("{} ({})", quantity ? to_string(*quantity) : "a setting",
+                                count > 0 ? counted(count, "value") : "the device's values"));
+  }
+  return fmt::format("{}", fmt::join(texts, ", "));
+}
+
+/// Clocks and limits as `tune` searches them, where a profile says which values there are. To compile, the code alone
+/// counts.
+void add_settings(Problem& problem, const SpaceArguments& arguments) {
+  constexpr std::string_view kSimulated = "sim:";
+  const bool modelled = std::ranges::any_of(problem.execution_parameters, [](const ExecutionParameterSpec& spec) {
+    return spec.choice == ExecutionParameterSpec::Choice::model;
+  });
+  if (arguments.device.starts_with(kSimulated) && arguments.compile.empty() && !modelled)
+    resolve_execution_parameters(problem, load_device_profile(arguments.device.substr(kSimulated.size())));
+  if (!problem.execution_parameters.empty())
+    fmt::print(stderr, "note: clocks and power limits are not counted, by whose values tune multiplies these: {}{}\n",
+               settings_text(problem.execution_parameters),
+               arguments.device.starts_with(kSimulated) ? "" : "; --profile NAME counts them");
+}
+
 /// How many configurations "10" and "all" are.
 std::uint64_t count_of(const std::string& text, const SearchSpace& space) {
   if (text == "all") return space.size();
@@ -186,6 +221,7 @@ void run(SpaceArguments arguments) {
   const DeviceLimits limits = limits_of(problem, arguments.device);
   if (arguments.device.empty() && !limits.name.empty())
     fmt::print(stderr, "note: with the limits of {}; --device or --profile names another\n", limits.name);
+  add_settings(problem, arguments);
   const Constants constants = problem.constants_for(limits.name, limits.properties);
   const SearchSpace space = problem.build_space(constants);
   if (space.empty()) fmt::print(stderr, "ergotune: {}: {}\n", arguments.file, space.why_empty());
@@ -199,7 +235,10 @@ void run(SpaceArguments arguments) {
   if (std::string note = note_of_default(problem, space, constants); !note.empty())
     compiled.notes.insert(compiled.notes.begin(), std::move(note));
   for (const std::string& note : compiled.notes) fmt::print(stderr, "note: {}\n", note);
-  const bool no_answer = space.empty() || (!compiled.configurations.empty() && !compiled.any());
+  const auto end = [&] {
+    if (space.empty()) throw Exit{kWrongInput};  // as tune
+    if (!compiled.configurations.empty() && !compiled.any()) throw Exit{kNoAnswer};
+  };
   Random random(arguments.seed);
   std::vector<ConfigurationIndex> sample;
   if (arguments.samples > 0 && !space.empty()) sample = space.sample_distinct(arguments.samples, random);
@@ -238,8 +277,7 @@ void run(SpaceArguments arguments) {
       document["notes"] = compiled.notes;
     }
     print_json(document);
-    if (no_answer) throw Exit{kNoAnswer};
-    return;
+    return end();
   }
   LinePrinter lines(space);
   for (const auto index : sample) lines.print(index);
@@ -249,7 +287,7 @@ void run(SpaceArguments arguments) {
   if (arguments.samples == 0 && !arguments.list) print_summary(space);
   if (arguments.explain) print_effects(effects);
   if (!compiled.configurations.empty()) print_compiled(space, compiled);
-  if (no_answer) throw Exit{kNoAnswer};
+  end();
 }
 
 }  // namespace

@@ -161,6 +161,10 @@ std::vector<PreparedSession> prepare(const SizedProblem& requested, bool quiet) 
   return sessions;
 }
 
+ProgressPrinter progress_of(const PreparedSession& prepared, bool quiet) {
+  return {quiet, prepared.objective->name(), prepared.objective->unit(), prepared.evaluator->provenance()};
+}
+
 /// Progress output that prints a hint once if a search without a budget will take long.
 std::function<void(const SessionProgress&)> progress_with_hint(ProgressPrinter& progress, const SessionOptions& options,
                                                                bool quiet) {
@@ -200,7 +204,7 @@ std::vector<TunedSession> search(std::vector<PreparedSession>& sessions, const S
   std::mutex mutex;
   const auto search_one = [&](std::size_t i) {
     try {
-      ProgressPrinter printer(quiet, sessions[i].objective->name(), sessions[i].objective->unit());
+      ProgressPrinter printer = progress_of(sessions[i], quiet);
       if (sessions.size() > 1) printer.set_name(sessions[i].device.name);
       SessionOptions own = options;
       own.progress = [&, show = progress_with_hint(printer, options, quiet)](const SessionProgress& p) {
@@ -238,6 +242,9 @@ void report(const std::vector<TunedSession>& tuned, const TuneArguments& argumen
     } else {
       if (&one != &tuned.front()) fmt::print("\n");
       print_answer(one, arguments.file, arguments.top);
+      if (interruption()->load() && !one.ranked.results.store.empty())
+        fmt::print("To go on: the same command{}, which measures no known configuration again\n",
+                   arguments.no_resume ? " without --no-resume" : "");
     }
   }
   if (arguments.json) print_json(tuned.size() == 1 ? documents.front() : Json{{"sessions", documents}});
@@ -283,7 +290,7 @@ void print_sweep(const SizeSweep& sweep) {
 void tune_plans(const TuneArguments& arguments, const SizedProblem& requested) {
   PreparedSession prepared = std::move(prepare(requested, arguments.quiet).front());
   const auto watched = watch(arguments, prepared);
-  ProgressPrinter progress(arguments.quiet, prepared.objective->name(), prepared.objective->unit());
+  ProgressPrinter progress = progress_of(prepared, arguments.quiet);
   tune_by_plans(prepared, requested.problem.run.plan, requested.options, progress, arguments.json, arguments.figure);
   if (prepared.store) prepared.store->flush();
   ResultSet session;

@@ -265,7 +265,9 @@ DraftSource read_draft_source(const std::string& text, const std::filesystem::pa
           parameters,
           built,
           options_of_build(words),
-          language->key == "opencl" ? opencl_launch(all, kernel.name) : source_launch(all, kernel.name),
+          language->key == "opencl" ? opencl_launch(all, kernel.name)
+          : language->for_host      ? host_call(all, kernel.name, parameters.size())
+                                    : source_launch(all, kernel.name),
           KernelUse(kernel.body),
           kernel_source::identifiers_of_kernel(headers + compiled, kernel.name)};
 }

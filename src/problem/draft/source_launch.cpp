@@ -1,5 +1,7 @@
 #include "problem/draft/source_launch.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cctype>
 #include <cstdlib>
@@ -109,6 +111,25 @@ std::vector<std::string> grid_of(const std::string& text, const std::string& exp
   return {last_value(text, expression, end)};
 }
 
+/// Of "std::vector<float> in(n), out(n)" and "float* in = (float*)malloc(4 * n)".
+std::string allocated_on_host(const std::string& text, const std::string& buffer, std::size_t end) {
+  std::string bytes;
+  for (const std::size_t behind : ends_of(text, buffer, end)) {
+    const std::size_t statement = text.find_last_of(";{}", behind) + 1;
+    const std::string_view before =
+        trimmed(std::string_view(text).substr(statement, behind - buffer.size() - statement));
+    const std::size_t type = before.find("vector<"), close = before.find('>'), open = next_character(text, behind);
+    if (type != std::string_view::npos && close != std::string_view::npos && text.compare(open, 1, "(") == 0 &&
+        (before.ends_with('>') || before.ends_with(','))) {
+      if (const auto list = list_at(text, open, ')'); !list.empty())
+        bytes = fmt::format("sizeof({}) * ({})", before.substr(type + 7, close - type - 7), list[0]);
+    } else if (const std::string value = initialiser_at(text, behind); value.find("malloc(") != std::string::npos) {
+      if (const auto list = list_at(value, value.find("malloc(") + 6, ')'); !list.empty()) bytes = list[0];
+    }
+  }
+  return bytes;
+}
+
 }  // namespace
 
 SourceLaunch source_launch(const std::string& source, const std::string& kernel) {
@@ -140,6 +161,25 @@ SourceLaunch source_launch(const std::string& source, const std::string& kernel)
     if (text.compare(next, 1, "(") != 0) continue;
     launch.arguments = list_at(text, next, ')');
     return launch;
+  }
+  return {};
+}
+
+SourceLaunch host_call(const std::string& source, const std::string& function, std::size_t arguments) {
+  const std::string text = kernel_source::blank_comments(source);
+  for (const std::size_t behind : ends_of(text, function, text.size())) {
+    const std::size_t open = next_character(text, behind);
+    if (text.compare(open, 1, "(") != 0) continue;
+    const std::string before(trimmed(std::string_view(text).substr(0, behind - function.size())));
+    const std::size_t line = before.rfind('\n') + 1;
+    const bool is_directive = trimmed(std::string_view(before).substr(line)).starts_with('#');  // #pragma omp parallel
+    const bool follows_type =
+        !before.empty() && (in_identifier(before.back()) || contains("*&>", {{&before.back(), 1}}));
+    if (follows_type && !is_directive && !before.ends_with("return") && !before.ends_with("else")) continue;
+    SourceLaunch launch;
+    launch.at = behind;
+    launch.arguments = list_at(text, open, ')');
+    if (launch.arguments.size() == arguments) return launch;
   }
   return {};
 }
@@ -183,6 +223,7 @@ std::string allocated_bytes(const std::string& text, const std::string& buffer, 
       const auto list = text.compare(open, 1, "(") == 0 ? list_at(text, open, ')') : std::vector<std::string>();
       if (list.size() > 1 && list[0].ends_with("&" + buffer)) bytes = list[1];
     }
+  if (bytes.empty()) bytes = allocated_on_host(text, buffer.substr(0, buffer.find(".data()")), end);
   return last_value(text, bytes, end);
 }
 

@@ -19,6 +19,8 @@ struct SourceLaunch {
 };
 
 SourceLaunch source_launch(const std::string& source, const std::string& kernel);
+/// Returns the first call of a function of the host with this number of arguments; not its declarations.
+SourceLaunch host_call(const std::string& source, const std::string& function, std::size_t arguments);
 
 /// Returns the value of a whole number, a sum, product, quotient or shift of them, or of a macro or variable that the
 /// source defines before `end` with such a value; nullopt for others.
@@ -28,8 +30,8 @@ std::optional<long> source_value(const std::string& source, const std::string& e
 /// Returns what the last "#define NAME VALUE", "NAME = VALUE" or "NAME, OTHER = VALUE, OTHER" before `end` gives a
 /// name, in a text without comments; empty if there is none.
 std::string definition_of(const std::string& text, const std::string& name, std::size_t end);
-/// Returns the bytes that the host allocates for a buffer of the device before `end` (clCreateBuffer, cl::Buffer,
-/// cl.Buffer, cudaMalloc), in a text without comments; empty if it is not found.
+/// Returns the bytes that the host allocates for a buffer before `end` (clCreateBuffer, cl::Buffer, cl.Buffer,
+/// cudaMalloc; malloc and std::vector, also for "x.data()"), in a text without comments; empty if it is not found.
 std::string allocated_bytes(const std::string& text, const std::string& buffer, std::size_t end);
 /// Returns the name, what it was last set to before `end` if that is a name, and so on: "width", "W" of "width = W".
 std::vector<std::string> source_aliases(const std::string& source, const std::string& name, std::size_t end);
