@@ -437,7 +437,9 @@ TEST(NewUser, ADriverThatEndsTheProcessIsNamed) {
   ::setenv("OCL_ICD_VENDORS", folder.path().c_str(), 1);
   const auto version = ergotune(folder, {"--version"});
   const auto doctor = ergotune(folder, {"doctor", "--json"});
+  const auto devices = ergotune(folder, {"devices"});
   ::unsetenv("OCL_ICD_VENDORS");
+  EXPECT_EQ(devices.exit_code, 0) << devices.err;
   EXPECT_EQ(version.exit_code, 0) << version.err;
   EXPECT_THAT(version.out, AllOf(HasSubstr("opencl"), HasSubstr("signal 6"), HasSubstr("libaborting_driver.so")));
   EXPECT_EQ(doctor.exit_code, 0) << "kernels in C run: " << doctor.err;

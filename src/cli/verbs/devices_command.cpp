@@ -11,6 +11,7 @@
 #include "cli/companions.hpp"
 #include "cli/output/table.hpp"
 #include "device/device.hpp"
+#include "device/driver_trial.hpp"
 #include "ergotune/error.hpp"
 #include "power/controls/control.hpp"
 #include "power/nvml_library.hpp"
@@ -130,6 +131,7 @@ Json document_of(const std::vector<DeviceLine>& lines, const UnattachedSensors& 
 
 std::vector<DeviceLine> all_devices(std::vector<std::string>& notes) {
   std::vector<DeviceLine> lines;
+  device::leave_out_crashing_drivers(own_program());
   for (const auto& info : list_devices(&notes)) lines.push_back(look_at(info));
   return lines;
 }
