@@ -40,7 +40,6 @@ class Auto : public Strategy {
     context_.options.clear();
     context_.known.clear();
     strategy_ = make_strategy(choice_.strategy, context_);
-    if (choice_.strategy == "bayesian") companion_ = make_strategy(choice_.successor, context_);
   }
   std::string name() const override { return "auto"; }
   std::string explanation() const override {
@@ -59,43 +58,24 @@ class Auto : public Strategy {
     if (!handed_over_ && choice_.hand_over_at > 0 && told_.size() >= choice_.hand_over_at) {
       if (!outstanding_.empty()) return {};  // the successor must know all outcomes
       handed_over_ = true;
-      if (companion_ != nullptr) {
-        strategy_ = std::move(companion_);
-      } else {
-        strategy_ = make_strategy(choice_.successor, context_);
-        for (const auto& [index, outcome] : told_) strategy_->tell(index, outcome);
-      }
+      strategy_ = make_strategy(choice_.successor, context_);
+      for (const auto& [index, outcome] : told_) strategy_->tell(index, outcome);
       told_.clear();
     }
-    std::vector<ConfigurationIndex> requested;
-    const bool together = companion_ != nullptr && evaluated_ >= kAlone;
-    while (requested.size() < count) {
-      const bool evolves = together && asked_++ % kCompanion == 0;
-      const auto next = (evolves ? companion_ : strategy_)->ask(together ? 1 : count - requested.size());
-      if (next.empty() && !evolves) break;
-      // both receive every outcome: a configuration requested by one need not be requested by the other
-      for (const ConfigurationIndex index : next)
-        if (outstanding_.insert(index).second) requested.push_back(index);
-    }
+    std::vector<ConfigurationIndex> requested = strategy_->ask(count);
+    outstanding_.insert(requested.begin(), requested.end());
     return requested;
   }
   void tell(ConfigurationIndex index, const Outcome& outcome) override {
     outstanding_.erase(index);
     strategy_->tell(index, outcome);
-    ++evaluated_;
-    if (companion_ != nullptr) companion_->tell(index, outcome);
     if (!handed_over_ && choice_.hand_over_at > 0) told_.emplace_back(index, outcome);
   }
 
  private:
-  /// The companion starts after kAlone evaluations and then gets every kCompanion-th request: its population stays in
-  /// regions that the model has given up, and it knows every outcome.
-  static constexpr std::uint64_t kAlone = 60, kCompanion = 3;
-
   StrategyContext context_;
   Choice choice_;
-  std::unique_ptr<Strategy> strategy_, companion_;
-  std::uint64_t asked_ = 0, evaluated_ = 0;
+  std::unique_ptr<Strategy> strategy_;
   std::vector<std::pair<ConfigurationIndex, Outcome>> told_;
   std::unordered_set<ConfigurationIndex> outstanding_;
   bool handed_over_ = false;
