@@ -439,6 +439,39 @@ TEST_F(SessionTest, RowsOfAnotherLoadAreComparedOverTheDrift) {
   EXPECT_EQ(store.runs(id)[0].certainty->probability_best, result.probability_best) << "the store tells the same";
 }
 
+// What only an earlier run confirmed is compared with what this one confirms as if under its load, higher or lower.
+TEST_F(SessionTest, ConfirmedValuesOfAnEarlierRunFollowTheLoad) {
+  for (const double load : {1.5, 0.7}) {
+    double now = 1;  // while the best are measured again
+    const auto truth = [](const Configuration& c) { return 1e-3 * (1 + 5 * *bowl(c, 0).value("time")); };
+    evaluator.measure = [&](const Configuration& c, int time) {
+      return timed((time > 0 ? now : 1) * truth(c) * (1 + 0.001 * (time % 3)), 3e-6);
+    };
+    Store store = open_store();
+    const std::int64_t id = session_of(store);
+    options.budget.evaluations = 24;
+    run(&store, id);
+    now = load;
+    options.budget.evaluations = 34;
+    const SessionResult again = run(&store, id);
+    ASSERT_FALSE(again.best.empty());
+    int confirmed = 0, earlier = 0;
+    for (const StoredRow& row : current_rows(store.rows(id), store.runs(id))) {
+      if (!row.confirmed_for) continue;
+      ++confirmed;
+      EXPECT_NEAR(*row.measurement.value("time") / (load * truth(row.configuration)), 1, 0.01) << load;
+      EXPECT_GE(row.rounds, 2);
+      earlier += !row.certainty;
+      EXPECT_GE(*row.measurement.value("time") * 1.0001, *again.best[0].measurement.value("time"));
+    }
+    EXPECT_GT(confirmed, 2);
+    EXPECT_GT(earlier, 0) << "else all were measured again, and nothing is tested";
+    EXPECT_EQ(again.probability_best, store.runs(id).back().certainty->probability_best);
+    evaluator.measured.clear();
+    std::filesystem::remove(store.file());
+  }
+}
+
 // Search values that do not repeat say little of what was not measured again: it is confirmed as well.
 TEST_F(SessionTest, WhereTheSearchDoesNotRepeatMoreIsConfirmed) {
   evaluator.measure = [this](const Configuration& c, int time) {

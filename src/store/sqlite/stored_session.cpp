@@ -169,8 +169,9 @@ std::vector<StoredRow> current_rows(std::vector<StoredRow> rows, const std::vect
       if (of.search && !usable(row.measurement.status) && row.measurement.status != Status::wrong_result) continue;
       if (const auto run = run_of.find(row.run); run != run_of.end()) {
         row.confirmed_for = run->second->objective;
-        row.rounds = of.rounds > 0 && of.run == row.run ? of.rounds : run->second->confirmed;
-        row.certainty = run->second->certainty;
+        row.rounds = of.rounds > 0 ? of.rounds : run->second->confirmed;
+        // not of one that this run did not measure, but brought to its load
+        if (of.rounds == 0 || of.run == row.run) row.certainty = run->second->certainty;
       }
       of.confirmed = &row;
       continue;

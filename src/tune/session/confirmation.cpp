@@ -101,6 +101,10 @@ std::vector<ConfigurationIndex> Confirmation::candidates() {
     if (std::ranges::find(all, index) == all.end()) all.push_back(index);
   };
   add(begun ? leading.front() : list.front());
+  if (rounds_.empty()) {  // the best of an earlier run, with which the others that it confirmed are compared
+    const auto known = std::ranges::find_if(leading, [&](ConfigurationIndex index) { return is_confirmed(index); });
+    if (known != leading.end() && !unconfirmable_.contains(*known)) add(*known);
+  }
   const bool beside =
       beside_ && !rounds_.contains(*beside_) && standing_.seen(*beside_) && standing_.outcome(*beside_).ok;
   if (beside && !is_confirmed(*beside_)) add(*beside_);
@@ -288,6 +292,40 @@ bool Confirmation::confirm(std::vector<ConfigurationIndex> candidates, int round
   return true;
 }
 
+/// Brings the values that only an earlier run confirmed, perhaps under another load, to the load of this confirmation:
+/// they change by the mean factor by which those changed that both confirmed.
+void Confirmation::align_earlier() {
+  std::map<std::string, std::vector<double>> changes;  // logarithms
+  std::map<std::string, double> variances;             // of their sums
+  for (const auto& [index, before] : earlier_) {
+    if (!rounds_.contains(index) || before.gpu != gpu_) continue;
+    for (const std::string& quantity : DeviceFactors::compared()) {
+      const Measurement& now = standing_.measurement(index);
+      const auto was = before.measurement.value(quantity), is = now.value(quantity);
+      if (!is_confirmed(index) || !was || !is || *was <= 0 || *is <= 0) continue;
+      changes[quantity].push_back(std::log(*is / *was));
+      variances[quantity] += std::pow(now.standard_error(quantity) / *is, 2) +
+                             std::pow(before.measurement.standard_error(quantity) / *was, 2);
+    }
+  }
+  for (auto& [index, before] : earlier_) {
+    if (rounds_.contains(index) || before.gpu != gpu_) continue;
+    Measurement aligned = before.measurement;
+    for (const auto& [quantity, logarithms] : changes) {
+      if (!aligned.value(quantity)) continue;
+      const double count = static_cast<double>(logarithms.size());
+      const double factor = std::exp(std::accumulate(logarithms.begin(), logarithms.end(), 0.0) / count);
+      Quantity& q = aligned.quantities.at(quantity);
+      q.standard_error = factor * std::hypot(q.standard_error, q.value * std::sqrt(variances[quantity]) / count);
+      q.value *= factor;
+    }
+    if (changes.empty()) return;
+    ledger_.confirm(index, std::move(aligned), before.rounds, objective_.spec(), gpu_);
+    standing_.see(index);
+  }
+  standing_.recompute_outcomes();
+}
+
 bool Confirmation::possible() const {
   return ledger_.evaluator().provenance() == Provenance::measured && objective_.kind() != Objective::Kind::pareto &&
          !ledger_.interrupted();
@@ -299,6 +337,9 @@ void Confirmation::run(bool fresh, Room room) {
   // What was confirmed once, and has no new rival, is not measured again by the same command.
   const std::vector<ConfigurationIndex> ranking = standing_.ranking();
   if (!fresh && !ranking.empty() && is_confirmed(ranking.front())) return;
+  if (rounds_.empty())
+    for (const ConfigurationIndex index : standing_.order())
+      if (is_confirmed(index)) earlier_.try_emplace(index, *ledger_.find(index));
   const double before = began_ = ledger_.now(), waited = ledger_.waited();
   done_ = 0;
   const bool races = objective_.kind() == Objective::Kind::single;
@@ -311,6 +352,7 @@ void Confirmation::run(bool fresh, Room room) {
     const int again = near < 2 ? 0 : near < kNoisyCandidates ? 1 : std::max(1, kConfirmationBatches - batch);
     expected_further_ = std::max(std::min(list.size(), kExpectedCandidates), near) + near * kConfirmationRounds * again;
     if (!confirm(list, races ? kFewestRounds : kConfirmationRounds)) break;
+    align_earlier();
     if (races) race(false);
   }
   if (!rounds_.empty() && races) race(true);

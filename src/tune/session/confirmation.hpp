@@ -96,6 +96,7 @@ class Confirmation {
   std::vector<ConfigurationIndex> rivals_of(ConfigurationIndex leader,
                                             const std::vector<ConfigurationIndex>& ranking) const;
   bool confirm(std::vector<ConfigurationIndex> candidates, int rounds);
+  void align_earlier();
   std::string choose_device() const;
   /// What a repeat of these takes: by what the repeats took so far, else by what the search did.
   RepeatCost so_far(const std::vector<ConfigurationIndex>& candidates) const;
@@ -125,6 +126,7 @@ class Confirmation {
   std::set<ConfigurationIndex> unconfirmable_;                           ///< none of their repeats worked
   std::map<ConfigurationIndex, std::vector<ConfirmationRound>> rounds_;  ///< of this confirmation
   std::map<ConfigurationIndex, Measurement> searched_;                   ///< what they were judged by before
+  std::map<ConfigurationIndex, ConfigurationResult> earlier_;            ///< as an earlier run confirmed them
   int next_round_ = 0;
   std::string gpu_;  ///< that measured them
   int lost_gpus_ = 0;
