@@ -7,6 +7,7 @@
 #include "ergotune/error.hpp"
 #include "ergotune/problem_file.hpp"
 #include "evaluate/recorded/replay.hpp"
+#include "hooks.hpp"
 #include "measure/observers/observer_registry.hpp"
 #include "problem/document/problem_document.hpp"
 #include "problem/draft/problem_draft.hpp"
