@@ -288,6 +288,11 @@ bool Confirmation::confirm(std::vector<ConfigurationIndex> candidates, int round
   return true;
 }
 
+bool Confirmation::has_confirmed_best() const {
+  const std::vector<ConfigurationIndex> ranking = standing_.ranking();
+  return !ranking.empty() && is_confirmed(ranking.front());
+}
+
 bool Confirmation::possible() const {
   return ledger_.evaluator().provenance() == Provenance::measured && objective_.kind() != Objective::Kind::pareto &&
          !ledger_.interrupted();
@@ -297,8 +302,8 @@ void Confirmation::run(bool fresh, Room room) {
   room_ = std::move(room);
   if (!possible()) return;
   // What was confirmed once, and has no new rival, is not measured again by the same command.
+  if (!fresh && has_confirmed_best()) return;
   const std::vector<ConfigurationIndex> ranking = standing_.ranking();
-  if (!fresh && !ranking.empty() && is_confirmed(ranking.front())) return;
   const double before = began_ = ledger_.now(), waited = ledger_.waited();
   done_ = 0;
   const bool races = objective_.kind() == Objective::Kind::single;
