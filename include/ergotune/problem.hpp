@@ -165,6 +165,8 @@ struct Problem {
   std::vector<ObserverSpec> observers;
   /// Kernel properties for a simulated device (evaluate/recorded/simulated.hpp); empty: the simulation's defaults.
   std::map<std::string, Expression> simulation;
+  /// A hash of the contents of a Python function's arguments, no part of the identity; empty: unknown.
+  std::string input_contents;
 
   /// The first kernel: the only one unless the problem is a workload.
   Kernel& kernel() { return kernels.front(); }

@@ -160,6 +160,7 @@ struct Parameter {
   std::vector<Value> values;
   std::optional<DependentRange> range;
   ValueGenerator generator;
+  std::string generator_identity;  ///< what the generator decides by (its source), as a hash; empty: unknown
   /// Value in the default configuration; absent: the first value.
   std::optional<Value> default_value;
   /// Returns default_value, else the first value; nullopt if there is no default and a range or a function defines the
@@ -181,6 +182,7 @@ struct Restriction {
   /// Replaces the expression if set; `function_names` are the names of the parameters that the function reads.
   std::function<bool(const Scope&)> function;
   std::vector<std::string> function_names;
+  std::string function_identity;  ///< what the function decides by (its source), as a hash; empty: unknown
   /// Name shown to users; empty: the text of the expression.
   std::string name;
   RestrictionClass restriction_class = RestrictionClass::correctness;

@@ -27,7 +27,8 @@ def show(source: Path = "ergotune.db", *, session: int = 0, objective: Optional[
         top: how many of the best are listed.
 
     Returns:
-        A :class:`Result`; its ``document``, the document of ``ergotune show --json`` (``ergotune.schema("result")``), is read by
+        A :class:`Result`; objects that were values of a function's parameters are there by their names: the same
+        :func:`tune_callable` with this store measures nothing and returns them. Its ``document``, the document of ``ergotune show --json`` (``ergotune.schema("result")``), is read by
         ``result["best"]``, too, and lists the ``sessions`` of the store.
     """
     return Result(_core.show(os.fspath(source), session, objective, top))
@@ -45,8 +46,9 @@ def predict(store: Path = "ergotune.db", *, session: int = 0, configurations: Se
     Args:
         store: a results database.
         session: of the store (default: the one worked on last).
-        configurations: predict these; parameters left out take their defaults. Without: those with the least predicted value.
-        by: "time" or "energy": the quantity of the least values (default: the objective of the session).
+        configurations: predict these; parameters left out take their defaults. Without: those with the best predicted value, without
+            values of parameters that never worked (``importance["ruled_out"]``).
+        by: "time" or "energy": the quantity of the least values (default: the objective of the session, a metric, too).
         top: how many of them.
 
     Returns:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import difflib
-import hashlib
 import inspect
 import itertools
 import os
@@ -130,9 +129,9 @@ def tune(
     if isinstance(verify, bool):
         plain["verify"] = verify
     if callback is not None:
-        from ._callables.identity import identity
+        from ._callables.identity import fingerprint
 
-        plain["verify_identity"] = hashlib.sha256(identity((callback,), (), "").encode()).hexdigest()[:16]
+        plain["verify_identity"] = fingerprint(callback)
     plain["metric_expressions"] = {name: text for name, text in (metrics or {}).items() if isinstance(text, str)}
     functions = {name: function for name, function in (metrics or {}).items() if not isinstance(function, str)}
     for name, function in functions.items():
@@ -154,6 +153,11 @@ def tune(
     result = Result(raw)
     result.page = page
     return result
+
+
+def _print_notes(notes: Iterable[str], quiet: bool) -> None:
+    for note in () if quiet else notes:
+        print(f"note: {note}", file=sys.stderr)
 
 
 def _refuse_plan(settings: Mapping[str, Any]) -> None:
@@ -257,6 +261,7 @@ def run_problem(
     settings["metric_names"] = list(metric_names)
     with _shown_progress(problem, settings, progress, settings.get("quiet", True)) as shown:
         raw = _core.tune(problem, settings, verify, list(observers), metrics, shown, taken)
+    _print_notes(raw["notes"][raw.pop("printed"):], settings.get("quiet", True))
     if raw["interrupted"] and not raw["configurations"]:
         raise KeyboardInterrupt
     return raw

@@ -68,7 +68,7 @@ def _rows(result: Result) -> List[Tuple[str, str]]:
         return []
     rows = [(name, str(value)) for name, value in result.document["best"]["configuration"].items()]
     repeats = result.confirmation_repeats
-    few = f"{repeats} repeats: too few for an interval" if repeats else "too few samples for an interval"
+    few = (f"{repeats} repeats: too few" if repeats else "too few samples") + " for an interval narrower than the value"
     # "time", "gflops", "pareto(time, energy)"
     for name in dict.fromkeys([*re.findall(r"[A-Za-z_]\w*", result.objective), *measurement["metrics"]]):
         found = value_of(measurement, name)
@@ -77,7 +77,7 @@ def _rows(result: Result) -> List[Tuple[str, str]]:
             continue
         unit = unit_of(name) or result.metric_units.get(name, "")
         interval = ""
-        if half > 0:
+        if half != 0 and value != 0:  # NaN: unknown
             interval = f" ± {half:.2g} (95 % interval)" if half < abs(value) else f" ({few})"
         rows.append((f"{name} ({unit})" if unit else name, f"{value:.5g}{interval}"))
     if "error" in measurement["quantities"]:

@@ -11,6 +11,7 @@
 #include "ergotune/error.hpp"
 #include "evaluate/live/worker_transport.hpp"
 #include "hooks.hpp"
+#include "problem/files/source_text.hpp"
 
 namespace ergotune::python {
 namespace {

@@ -143,6 +143,15 @@ bool takes_by_name(const py::function& function, std::vector<std::string>& names
   return true;
 }
 
+/// What a function's results depend on, as ergotune._callables.identity finds it.
+std::string identity_of_function(const py::function& function) {
+  return py::module_::import("ergotune._callables.identity").attr("fingerprint")(function).cast<std::string>();
+}
+
+std::string place_of_lambda(const py::object& function) {
+  return py::module_::import("ergotune._callables.session").attr("place_of_lambda")(function).cast<std::string>();
+}
+
 std::string class_name(RestrictionClass c) {
   return c == RestrictionClass::correctness    ? "correctness"
          : c == RestrictionClass::device_limit ? "device_limit"
@@ -183,12 +192,15 @@ Restriction restriction_from(const Problem& problem, const py::object& condition
     throw py::type_error("a restriction is an expression or a function, not " +
                          py::repr(condition).cast<std::string>());
   std::vector<std::string> names = names_of(problem.parameters);
-  if (restriction.name.empty()) restriction.name = py::str(py::getattr(condition, "__name__", py::repr(condition)));
+  const std::string called =
+      name.empty() ? py::str(py::getattr(condition, "__name__", py::repr(condition))).cast<std::string>() : name;
+  if (name.empty()) restriction.name = called + place_of_lambda(condition);
   const auto function = condition.cast<py::function>();
   const bool by_name = takes_by_name(function, names);
   restriction.function_names = names;
+  restriction.function_identity = identity_of_function(function);
   restriction.function = [call = scoped_callable(function, names, by_name), held = keep(function),
-                          what = failed_restriction(condition, restriction.name, names, by_name)](const Scope& scope) {
+                          what = failed_restriction(condition, called, names, by_name)](const Scope& scope) {
     py::gil_scoped_acquire gil;
     try {
       return py::bool_(call(scope)).cast<bool>();
@@ -377,6 +389,7 @@ void bind_parameters(ProblemClass& problem) {
               for (const auto& value : call(scope)) values.push_back(to_value(value));
               return values;
             };
+            parameter.generator_identity = identity_of_function(function);
             p.parameters.push_back(std::move(parameter));
           },
           py::arg("name"), py::arg("function"),
@@ -459,6 +472,8 @@ void bind_problem(py::module_& module) {
            }),
            py::arg("name"), "Others: keys of the whole file that have no function here, such as `description`.")
       .def_readwrite("name", &Problem::name)
+      .def_readwrite("input_contents", &Problem::input_contents,
+                     "A hash of what the arguments hold: where a session is continued with others, a note reports it.")
       .def_property_readonly(
           "attributes",
           [](const ProblemFile& p) {

@@ -206,6 +206,11 @@ struct RestoreWarning {
   }
 };
 
+void print_notes(const std::vector<std::string>& notes) {
+  for (const std::string& note : notes)
+    py::print("note:", note, py::arg("file") = py::module_::import("sys").attr("stderr"), py::arg("flush") = true);
+}
+
 py::dict tune(ProblemFile problem, const py::dict& settings, const py::object& verify, const py::list& observers,
               const py::object& metrics, const py::object& progress, const py::object& taken) {
   const RestoreWarning put_back;  // destroyed after the session
@@ -230,6 +235,8 @@ py::dict tune(ProblemFile problem, const py::dict& settings, const py::object& v
       remember_space(wider.space);
       return wider;
     };
+  const bool quiet = setting<bool>(settings, "quiet", true);
+  if (!quiet) print_notes(prepared.notes);
   options.progress = and_taken(python_progress(progress), taken, prepared);
   options.further_metrics = python_metrics(metrics, prepared.space->parameters());
   {
@@ -237,7 +244,9 @@ py::dict tune(ProblemFile problem, const py::dict& settings, const py::object& v
     tuned = tune_session(prepared, options);
   }
   raise_interruption();
-  return result_dict(prepared, *tuned);
+  py::dict result = result_dict(prepared, *tuned);
+  result["printed"] = quiet ? 0 : tuned->notes.size();
+  return result;
 }
 
 py::dict run_plans(ProblemFile problem, const py::dict& settings, std::string plans, const py::object& progress) {

@@ -15,6 +15,7 @@
 #include "ergotune/problem_file.hpp"
 #include "evaluate/recorded/replay.hpp"
 #include "kernel/configure.hpp"
+#include "problem/files/source_text.hpp"
 #include "report/ranked_results.hpp"
 #include "store/formats/exported_session.hpp"
 #include "store/formats/recording.hpp"
@@ -78,7 +79,8 @@ std::string note_of_callable(const ExportRequest& request) {
         if (source.text.starts_with(kPythonCallable))
           return fmt::format(
               "{} is a Python function: the launcher and programs in C cannot run it; in Python, "
-              "ergotune.show(\"{}\").best has its configuration",
+              "ergotune.show(\"{}\").best has its configuration by name, and the same tune_callable() with this store "
+              "its objects",
               problem->name, request.source.string());
   }
   return {};

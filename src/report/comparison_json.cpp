@@ -42,7 +42,7 @@ Json side_json(const std::string& name, const ComparedSession& session, const Co
     json["best"] = {{"configuration", describe(recording.parameters, recording.configuration(*side.best))},
                     {"value", side.value},
                     {"standard_error", side.standard_error},
-                    {"half_width", side.half_width}};
+                    {"half_width", side.half_width > 0 ? Json(side.half_width) : Json(nullptr)}};
   return json;
 }
 

@@ -11,7 +11,9 @@
 #include "ergotune/error.hpp"
 #include "ergotune/problem_file.hpp"
 #include "ergotune/random.hpp"
+#include "problem/tables/quantity.hpp"
 #include "report/result_document.hpp"
+#include "search/importance.hpp"
 #include "search/models/gaussian_process.hpp"
 #include "store/formats/json_values.hpp"
 #include "store/sqlite/stored_session.hpp"
@@ -98,7 +100,22 @@ std::vector<Prediction> Predictor::at(const std::vector<ConfigurationIndex>& lis
   return predictions;
 }
 
-std::vector<Prediction> Predictor::best(const std::string& quantity, std::size_t count) const {
+/// Removes configurations with a value that failed in every one of those that are known.
+static void leave_out_failing(std::vector<ConfigurationIndex>& list, const SearchSpace& space,
+                              const Predictor::Known& known) {
+  std::vector<Judged> judged;
+  for (const auto& [index, values] : known)
+    judged.push_back({space.configuration(index), values.empty() ? std::nullopt : std::optional(0.0)});
+  const std::vector<Importance::NeverWorkedValue> failing = ruled_out(space.parameters(), judged);
+  if (failing.empty()) return;
+  std::erase_if(list, [&](ConfigurationIndex index) {
+    const Configuration configuration = space.configuration(index);
+    return std::ranges::any_of(failing,
+                               [&](const auto& value) { return configuration[value.parameter] == value.value; });
+  });
+}
+
+std::vector<Prediction> Predictor::best(const std::string& quantity, std::size_t count, bool largest) const {
   if (!processes_.contains(quantity)) return {};
   Random random(1);
   std::vector<ConfigurationIndex> pool = space_.sample_distinct(kPool, random);
@@ -106,6 +123,7 @@ std::vector<Prediction> Predictor::best(const std::string& quantity, std::size_t
   for (const auto& [index, values] : known_)
     if (const auto found = values.find(quantity); found != values.end()) leading.emplace_back(found->second, index);
   std::ranges::sort(leading);
+  if (largest) std::ranges::reverse(leading);
   std::vector<ConfigurationIndex> near;
   for (std::size_t i = 0; i < std::min<std::size_t>(10, leading.size()); ++i) {
     space_.neighbours(leading[i].second, Neighbourhood::hamming, near);
@@ -116,10 +134,13 @@ std::vector<Prediction> Predictor::best(const std::string& quantity, std::size_t
   std::unordered_map<ConfigurationIndex, bool> tried;
   for (const auto& [index, values] : known_) tried[index] = true;
   std::erase_if(pool, [&](ConfigurationIndex index) { return tried.contains(index); });
+  leave_out_failing(pool, space_, known_);
   std::vector<float> mean, deviation;
   const auto& process = processes_.at(quantity)->process;
   processes_.at(quantity)->process.set_pool(pool);
   process.predict(mean, deviation);
+  if (largest)
+    for (float& value : mean) value = -value;
   std::vector<std::size_t> order(pool.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
   count = std::min(count, order.size());
@@ -149,14 +170,16 @@ PredictedSession predicted_session(const std::filesystem::path& file, std::int64
                              to_string(session.provenance),
                              session.objective.text,
                              problem->build_space(problem->constants_for(device, properties)),
-                             {}};
+                             {},
+                             unit_of(session.objective.text, problem->metrics),
+                             session.objective.direction == Direction::maximise};
   for (const StoredRow& row : store.results(session.id)) {
     const auto index = predicted.space.index_of(row.configuration);
     if (!index) continue;
     std::map<std::string, double>& values =
         predicted.known.emplace_back(*index, std::map<std::string, double>{}).second;
     if (!usable(row.measurement.status)) continue;
-    for (const char* name : {"time", "energy"})
+    for (const std::string& name : {std::string("time"), std::string("energy"), session.objective.text})
       if (const auto value = row.measurement.value(name)) values[name] = *value;
   }
   return predicted;
@@ -182,7 +205,7 @@ std::vector<Prediction> chosen_predictions(const PredictedSession& session, cons
     if (!index) throw UserError(fmt::format("{}: it is not in the search space of {}", text, session.problem));
     named.push_back(*index);
   }
-  return named.empty() ? predictor.best(quantity, request.top) : predictor.at(named);
+  return named.empty() ? predictor.best(quantity, request.top, session.is_largest(quantity)) : predictor.at(named);
 }
 
 Json prediction_document(const PredictedSession& session, const Predictor& predictor,

@@ -45,8 +45,9 @@ class Predictor {
   ~Predictor();
   const std::map<std::string, QuantityModel>& models() const { return models_; }
   std::vector<Prediction> at(const std::vector<ConfigurationIndex>& list) const;
-  /// The least predicted values of a quantity among those that were not measured.
-  std::vector<Prediction> best(const std::string& quantity, std::size_t count) const;
+  /// The least (or largest) predicted values of a quantity among those that were not measured, without values of
+  /// parameters that never worked.
+  std::vector<Prediction> best(const std::string& quantity, std::size_t count, bool largest = false) const;
 
  private:
   struct Model;
@@ -60,13 +61,18 @@ class Predictor {
 struct PredictedSession {
   std::string problem, device, provenance, objective;
   SearchSpace space;
-  Predictor::Known known;
+  Predictor::Known known;  ///< time, energy, and the objective where it is a metric
+  std::string unit = {};   ///< of the objective
+  bool maximises = false;
+
+  /// Whether the largest values of a quantity are the best.
+  bool is_largest(const std::string& quantity) const { return maximises && quantity == objective; }
 };
 /// Throws UserError for a store or session that there is not, or whose problem was not stored.
 PredictedSession predicted_session(const std::filesystem::path& store, std::int64_t session);
 
 /// What is predicted: the named configurations (JSON objects; parameters left out take their defaults), else those with
-/// the least predicted `quantity` ("time", "energy"; empty: the session's objective, else the time).
+/// the best predicted `quantity` ("time", "energy", the session's objective; empty: that, else the time).
 struct PredictionRequest {
   std::vector<std::string> configurations;
   std::string quantity;

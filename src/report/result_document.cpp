@@ -248,8 +248,10 @@ Json result_document(const TunedSession& tuned) {
   document["seconds"] = run.seconds;
   document["waited_seconds"] = run.waited;
   document["tuner_seconds"] = run.tuner_seconds;
-  for (const auto* notes : {&tuned.notes, &tuned.findings})
-    for (const std::string& note : *notes) document["notes"].push_back(note);
+  Json notes = tuned.notes;  // as they are printed: those from before the search come first
+  for (const Json& note : document["notes"]) notes.push_back(note);
+  for (const std::string& note : tuned.findings) notes.push_back(note);
+  document["notes"] = std::move(notes);
   return document;
 }
 

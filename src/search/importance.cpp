@@ -226,9 +226,12 @@ void analyse(const SearchSpace& space, const Known& known, Importance& importanc
   std::ranges::stable_sort(list, std::greater(), &Importance::Share::share);
 }
 
+}  // namespace
+
 std::vector<Importance::NeverWorkedValue> ruled_out(const std::vector<Parameter>& parameters,
                                                     const std::vector<Judged>& results) {
   std::vector<Importance::NeverWorkedValue> list;
+  if (std::ranges::none_of(results, [](const Judged& one) { return one.value.has_value(); })) return list;
   for (std::size_t p = 0; p < parameters.size(); ++p) {
     std::map<Value, std::pair<std::uint64_t, std::uint64_t>> counts;  // ok, failed
     for (const Judged& one : results) {
@@ -241,14 +244,11 @@ std::vector<Importance::NeverWorkedValue> ruled_out(const std::vector<Parameter>
   return list;
 }
 
-}  // namespace
-
 Importance importance_of(const std::vector<Parameter>& parameters, std::vector<Judged> results) {
   Importance importance;
   std::sort(results.begin(), results.end(),
             [](const Judged& a, const Judged& b) { return a.configuration < b.configuration; });
-  const bool any = std::any_of(results.begin(), results.end(), [](const Judged& one) { return one.value.has_value(); });
-  if (any) importance.ruled_out = ruled_out(parameters, results);
+  importance.ruled_out = ruled_out(parameters, results);
   std::erase_if(results, [](const Judged& one) { return !one.value || !std::isfinite(*one.value); });
   if (results.size() < kFewest) return importance;
   const std::optional<SearchSpace> space = combinations(parameters, results);

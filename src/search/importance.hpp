@@ -41,6 +41,10 @@ struct Judged {
   std::optional<double> value;
 };
 
+/// Values that were tried often and always failed; none if nothing worked.
+std::vector<Importance::NeverWorkedValue> ruled_out(const std::vector<Parameter>& parameters,
+                                                    const std::vector<Judged>& results);
+
 /// Functional analysis of variance (Hooker, 2007; Hutter, Hoos and Leyton-Brown, 2014) of a Gaussian process fitted to
 /// the results: the variance of its mean prediction given one parameter, and given two parameters beyond their
 /// individual variances, over all combinations of the values that occur. Intervals are from the grouped jackknife.

@@ -101,6 +101,59 @@ def test_what_a_callable_calls_belongs_to_its_identity(tmp_path, monkeypatch):
     assert ergotune.tune_callable(uses_helper, space, arguments=(np.ones(10),), store=store, in_process=True, **QUICK).evaluated == 2
 
 
+def test_the_body_of_a_restriction_belongs_to_the_identity(tmp_path):
+    store = tmp_path / "results.db"
+    space = {"chunk": [16, 200, SIZE], "fault": ["none"]}
+    given = dict(setup=inputs, verify=smooth_reference, store=store, **QUICK)
+    at_least, at_most = lambda chunk: chunk >= 1, lambda chunk: chunk <= 512
+    assert ergotune.tune_callable(smooth, space, restrictions=[at_least], **given).evaluated == 3
+    assert ergotune.tune_callable(smooth, space, restrictions=[at_least], **given).evaluated == 0
+    other = ergotune.tune_callable(smooth, space, restrictions=[at_most], **given)
+    assert other.evaluated == 2 and "restrictions" in other.notes[0]
+    assert ergotune.show(store).best["chunk"] < 512
+    again = ergotune.tune_callable(smooth, space, restrictions=[lambda chunk: chunk <= 512], **given, seed=3)
+    assert again.evaluated == 0, "what surrounds a lambda does not matter"
+    for least in (1, 100):
+        generated = {"chunk": [16, 200, SIZE], "fault": lambda chunk, least=least: ["none"] if chunk["chunk"] >= least else ["none", "raise"]}
+        assert ergotune.tune_callable(smooth, generated, **given).evaluated == (3 if least == 1 else 4)
+
+
+def test_the_note_of_a_new_session_names_what_has_changed(tmp_path):
+    def notes(**other):
+        given = {"arguments": {"values": np.ones(100)}, "verify": False, "store": tmp_path / "results.db", **QUICK, **other}
+        return ergotune.tune_callable(accumulate, {"step": [1, 2]}, **given).notes
+
+    assert not notes()
+    assert "argument values" in notes(arguments={"values": np.ones(101)})[0]
+    assert "tolerance" in notes(relative_tolerance=0.5)[0]
+    assert "version" in notes(version="2")[0]
+    assert not any("kernel.function" in note for note in notes(version="3"))
+
+
+def test_other_contents_of_arguments_are_noted(tmp_path):
+    def run(value):
+        return ergotune.tune_callable(accumulate, {"step": [1, 2]}, arguments=(np.full(100, value),), store=tmp_path / "results.db", **QUICK)
+
+    run(1.0)
+    assert not run(1.0).notes
+    for _ in range(2):
+        other = run(2.0)
+        assert other.evaluated == 0 and "other contents" in other.notes[0]
+    assert not run(1.0).notes
+
+
+def test_a_default_that_a_restriction_excludes_is_noted():
+    result = ergotune.tune_callable(accumulate, {"step": [1, 2, 3]}, arguments=(np.ones(100),), verify=False,
+                                    restrictions=[lambda step: step > 1], **QUICK)
+    assert result.default_measurement is None and any("excludes" in note for note in result.notes)
+    assert any("test_callable.py, line" in note for note in result.notes), "a lambda has no name, but a place"
+
+
+def test_nothing_is_verified_where_nothing_worked():
+    result = ergotune.tune_callable(smooth, {"chunk": [SIZE], "fault": ["raise"]}, setup=inputs, verify=smooth_reference, **QUICK)
+    assert result.best is None and not result.verified
+
+
 def accumulate(values, step):
     values += step
     return values.sum()

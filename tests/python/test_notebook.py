@@ -236,6 +236,22 @@ def test_a_maximised_objective_gains_too():
     assert float(result._repr_html_().partition("<th>gain</th><td>")[2].split("x")[0]) >= 1
 
 
+def test_notes_are_printed_on_a_terminal(tmp_path, monkeypatch, capsys):
+    problem = ergotune.load_problem(GEMM)
+    given = dict(device="sim:a100", budget=3, store=tmp_path / "s.db")
+    ergotune.tune(problem, **given)
+    problem.restrict("block_size_x > 16")
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    notes = ergotune.tune(problem, **given).notes
+    shown = capsys.readouterr().err
+    assert "new session" in notes[0] and shown.index(notes[0]) < shown.index("configurations, ")
+    assert all(shown.count(f"note: {note}") == 1 for note in notes)
+    problem.restrict("block_size_x > 32")
+    ergotune.tune(problem, **given, quiet=True)
+    assert capsys.readouterr().err == ""
+
+
 def test_progress_is_printed_on_a_terminal_alone(monkeypatch, capsys):
     ergotune.tune(GEMM, device="sim:a100", budget=3)
     assert capsys.readouterr().err == ""

@@ -84,6 +84,26 @@ TEST_F(PredictionTest, ListsByTheObjectiveOfTheSession) {
   EXPECT_EQ(chosen("energy * time", ""), "time") << "not modelled";
 }
 
+TEST_F(PredictionTest, RecommendsNoValueThatNeverWorked) {
+  Predictor::Known known = sample(150, 0);
+  const auto a = [&](ConfigurationIndex index) { return space.configuration(index)[0]; };
+  for (auto& [index, values] : known)
+    if (a(index) == Value(4)) values.clear();  // where the least times are
+  for (const Prediction& one : Predictor(space, known).best("time", 20)) EXPECT_NE(a(one.index), Value(4));
+}
+
+TEST_F(PredictionTest, TheLargestOfAMetricThatIsMaximised) {
+  Predictor::Known known = sample(150, 0);
+  for (auto& [index, values] : known) values["rate"] = 1 / values["time"];
+  const PredictedSession session{"p", "d", "measured", "rate", grid(), known, "1/s", true};
+  const Predictor predictor(space, known);
+  const std::vector<Prediction> by_time = predictor.best("time", 3);
+  const std::vector<Prediction> best = chosen_predictions(session, predictor, {{}, "", 3});
+  ASSERT_EQ(best.size(), 3u);
+  EXPECT_GT(best[0].values.at("rate").value, 0.8 / by_time[0].values.at("time").value);
+  EXPECT_GE(best[0].values.at("rate").value, best[2].values.at("rate").value);
+}
+
 TEST_F(PredictionTest, AFewValuesAreNoModel) { EXPECT_TRUE(Predictor(space, sample(9, 0)).models().empty()); }
 
 }  // namespace

@@ -72,12 +72,17 @@ TEST_F(ExportTest, CsvKeepsIntervals) {
   results.rows[0].measurement.quantities["time"] = {2.5e-3, 1e-5, 3, "", "", Provenance::measured, 2};
   results.rows[0].measurement.quantities["energy"] = {0.5, 1e-2, 40, "", "", Provenance::measured, 3.25};
   results.rows[0].measurement.quantities["power"] = {200, 4, 40, "", "", Provenance::measured, 0};
+  results.rows[0].measurement.metric_errors["gflops"] = 7;
+  results.rows[0].measurement.metric_degrees["gflops"] = 2;
+  results.rows[0].measurement.metrics["of_python"] = 3;
+  results.rows[0].measurement.metric_errors["of_python"] = NAN;
   const std::string text = to_csv(results);
   EXPECT_THAT(text, HasSubstr(",energy_degrees"));
   EXPECT_THAT(text, testing::Not(HasSubstr(",time_degrees"))) << "n - 1";
   const Measurement before = results.rows[0].measurement, after = load_recording(write("a.csv", text)).measurement(0);
-  for (const char* name : {"time", "energy", "power"})
+  for (const char* name : {"time", "energy", "power", "gflops"})
     EXPECT_NEAR(after.half_width(name) / before.half_width(name), 1, 1e-6) << name;
+  EXPECT_TRUE(std::isnan(after.half_width("of_python"))) << "unknown, as before";
 }
 
 TEST_F(ExportTest, SimulatedValuesStaySimulatedInEveryFormat) {

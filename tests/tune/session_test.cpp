@@ -331,6 +331,30 @@ TEST_F(SessionTest, ABudgetOfEvaluationsIncludesTheConfirmation) {
   }
 }
 
+TEST_F(SessionTest, TheSameBudgetOnAFinishedSessionMeasuresNothing) {
+  space = make_space(20, 20);
+  for (const double noise : {0.0, 0.02, 0.3}) {
+    Store store = Store::open(folder / std::to_string(noise));
+    const std::int64_t id = session_of(store);
+    evaluator = FakeEvaluator();
+    evaluator.measure = [noise, random = Random(1)](const Configuration& c, int time) mutable {
+      Measurement m = bowl(c, time);
+      Quantity& q = m.quantities.at("time");
+      q.value *= 1 + noise * random.uniform();
+      q.standard_error = noise * q.value;
+      return m;
+    };
+    options.budget.evaluations = 60;
+    const SessionResult first = run(&store, id);
+    EXPECT_GT(first.confirmation_repeats, 0);
+    evaluator.results = 0;
+    for (int again = 0; again < 2; ++again) EXPECT_EQ(run(&store, id).evaluated, 0u) << noise;
+    EXPECT_EQ(evaluator.results, 0u) << noise;
+    options.budget.evaluations = 120;
+    EXPECT_GT(run(&store, id).evaluated, 30u) << "a larger one goes on";
+  }
+}
+
 // What the search leaves is used, beyond the share that is kept.
 TEST_F(SessionTest, AConfirmationHasWhatTheSearchLeaves) {
   options.budget.evaluations = 200;  // of 30 configurations

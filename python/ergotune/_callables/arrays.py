@@ -6,6 +6,7 @@ import contextlib
 import functools
 import numbers
 import sys
+import zlib
 from typing import Any, Iterator, List, Mapping, Optional, Sequence
 
 import numpy as np
@@ -100,6 +101,18 @@ def fill(value: Any, contents: Any) -> None:
     elif hasattr(value, "__setitem__"):
         with contextlib.suppress(TypeError):
             value[...] = contents
+
+
+def contents_hash(arguments: Any) -> str:
+    """Of at most 4 MiB of each array of the host; empty where there is none."""
+    values = arguments.values() if isinstance(arguments, Mapping) else arguments if isinstance(arguments, (tuple, list)) else [arguments]
+    sums = []
+    for value in values:
+        if _is_torch(value) and value.device.type == "cpu" and value.is_contiguous():
+            value = value.detach().reshape(-1).view(_torch().uint8).numpy()
+        if isinstance(value, np.ndarray) and value.dtype.kind in "biufc" and (value.flags.c_contiguous or value.flags.f_contiguous):
+            sums.append(zlib.crc32(value.reshape(-1, order="A").view(np.uint8)[: 4 << 20].tobytes()))
+    return " ".join(f"{one:08x}" for one in sums)
 
 
 def leaves(value: Any, copied: bool = False) -> List[Any]:

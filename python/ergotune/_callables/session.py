@@ -48,6 +48,12 @@ def describe(error: BaseException, function: Any = None) -> str:
     return f"{text} ({_file(code.co_filename)}, line {code.co_firstlineno})" if code else text
 
 
+def place_of_lambda(function: Any) -> str:
+    """" (FILE, line N)"; empty for a function that has a name."""
+    code = getattr(getattr(function, "__wrapped__", function), "__code__", None)
+    return f" ({_file(code.co_filename)}, line {code.co_firstlineno})" if code and code.co_name == "<lambda>" else ""
+
+
 def _file(name: str) -> str:
     """Of a notebook's cell, whose file is a temporary one, what the notebook calls it."""
     shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None

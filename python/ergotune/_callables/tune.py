@@ -6,7 +6,6 @@ import contextlib
 import hashlib
 import inspect
 import re
-import sys
 import tempfile
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Union
 
@@ -15,9 +14,8 @@ import numpy as np
 from .. import _core
 from .._core import Problem
 from .._results import Result, as_text
-from .._session import Progress, Row, _plain_settings, tune
-from .._watch import in_notebook
-from . import workers
+from .._session import Progress, Row, _is_quiet, _plain_settings, _print_notes, tune
+from . import arrays, workers
 from .identity import identity
 from .session import Work
 
@@ -48,6 +46,7 @@ class _OfObjects:
         self._function, self._values = function, values
         self.__name__ = getattr(function, "__name__", repr(function))
         self.__code__ = getattr(function, "__code__", None)
+        self.__wrapped__ = function  # whose identity it has
 
     def __call__(self, *rows: Row, **named: Any) -> Any:
         return self._function(*map(self._with_objects, rows), **self._with_objects(named))
@@ -89,6 +88,7 @@ def _problem(name: str, space: Mapping[str, Values], default: Mapping[str, Any],
     for language in ("cuda", "c"):
         problem.set_source(language, text, function)
     problem.set_verification("none")
+    problem.input_contents = arrays.contents_hash(work.arguments)
     for parameter, values in space.items():
         if not isinstance(parameter, str) or not parameter.isidentifier():
             raise TypeError(f"a parameter's name is that of a keyword argument of the callable, not {parameter!r}")
@@ -106,7 +106,8 @@ def _problem(name: str, space: Mapping[str, Values], default: Mapping[str, Any],
                             "; results are kept by names: define functions with def and give objects a __str__")
         if parameter in default and kept(default[parameter]) not in plain:
             raise ValueError(f"default: {parameter} has no value {default[parameter]!r}; it has {', '.join(map(as_text, plain))}")
-        problem.add_parameter(parameter, plain, default=kept(default[parameter]) if parameter in default else None)
+        # The first value is named, too: a note reports a restriction that excludes it.
+        problem.add_parameter(parameter, plain, default=kept(default[parameter]) if parameter in default else next(iter(plain), None))
     for restriction in restrictions:
         problem.restrict(_OfObjects(restriction, work.values) if callable(restriction) else restriction)
     return problem
@@ -229,11 +230,10 @@ def tune_callable(
                       take_over=take_over, quiet=quiet, devices=devices, watch=watch, in_process=here,
                       **settings)
     result._given = work.values
-    if verify is not False:
+    if verify is not False and result.best is not None:
         result.verified = f"outputs agree with those of {'verify' if verify else 'the first configuration that ran (no reference)'}"
     if why_not:
         note = f"the callable ran in this process, which a crash or a hang would have ended as well: {why_not}"
-        result.notes.insert(0, note)
-        if not quiet and (quiet is False or sys.stderr.isatty() or in_notebook()):
-            print(f"ergotune: {note}", file=sys.stderr)
+        result.notes.append(note)
+        _print_notes([note], _is_quiet(quiet))
     return result

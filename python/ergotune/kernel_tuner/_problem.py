@@ -95,14 +95,21 @@ class Builder:
         text = trace(value, self.tune_params)
         if text is not None and not isinstance(text, list):
             return text
-        return self._generated(lambda values: plain(value(values)), what)
+        return self._generated(lambda values: plain(value(values)), what, value)
 
-    def _generated(self, function, what):
-        """A parameter whose only value is what the function gives: how functions that decide by values reach the kernel."""
+    def _generated(self, function, what, decides=None):
+        """A parameter whose only value is what the function gives: how functions that decide by values reach the kernel.
+
+        `decides`: the user's function that it calls, by which sessions know it."""
         self._functions += 1
         name = f"ergotune_{what}_{self._functions}"
         names = list(self.tune_params)
-        self.problem.add_generator(name, lambda earlier: [function({n: earlier[n] for n in names})])
+
+        def generate(earlier, /):
+            return [function({n: earlier[n] for n in names})]
+
+        generate.__wrapped__ = decides or function
+        self.problem.add_generator(name, generate)
         return name
 
     def sizes(self, problem_size):
@@ -114,7 +121,7 @@ class Builder:
                 count = len(first) if isinstance(first, (tuple, list)) else 1
                 sizes = [self._generated(
                     lambda values, i=i: _whole(np.atleast_1d(np.array(problem_size(values), dtype=object))[i], values),
-                    "problem_size") for i in range(count)]
+                    "problem_size", problem_size) for i in range(count)]
             else:
                 sizes = traced if isinstance(traced, list) else [traced]
         elif isinstance(problem_size, (str, int, np.integer, float)):
@@ -202,7 +209,7 @@ class Builder:
         texts = [with_constants(text, self.constants, self.language) for text in numbers]
         if len(texts) == 1:
             return texts[0]
-        name = self._generated(lambda values: numbers.setdefault(self.source(values), 0), "source")
+        name = self._generated(lambda values: numbers.setdefault(self.source(values), 0), "source", self.source)
         return "\n".join(f"#if {name} == {number}\n{text}\n#endif" for number, text in enumerate(texts))
 
     def set_launch(self, problem_size, grid_div, smem_args):

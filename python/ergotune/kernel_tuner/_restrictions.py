@@ -29,8 +29,16 @@ def add_restrictions(problem, restrictions, names):
         if text is not None and _parses(text, names):
             problem.restrict(text)
         else:
-            condition = function_of(restriction, names)
-            problem.restrict(lambda values, /, holds=condition: holds(values), name=condition.__name__)
+            problem.restrict(_in_place_of(restriction, function_of(restriction, names)))
+
+
+def _in_place_of(restriction, condition):
+    """A function of a dict that has the name and, for sessions, the identity of the restriction."""
+    def holds(values, /):
+        return condition(values)
+
+    holds.__name__, holds.__wrapped__ = condition.__name__, restriction
+    return holds
 
 
 def _parses(text, names):

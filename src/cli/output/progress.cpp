@@ -34,11 +34,9 @@ std::string with_interval(const Measurement& measurement, const std::string& nam
   if (!value) return "-";
   std::string text = human(*value, unit_of(name, metrics));
   const double half_width = measurement.half_width(name);
-  if (half_width > 0 && std::isfinite(half_width) && *value != 0) {
-    const double share = half_width / std::abs(*value);
-    text += share < 1 ? fmt::format(" ±{:.1f} %", 100 * share) : unknown;
-  }
-  return text;
+  if (half_width == 0 || *value == 0) return text;
+  const double share = half_width / std::abs(*value);
+  return text + (share < 1 ? fmt::format(" ±{:.1f} %", 100 * share) : unknown);
 }
 
 std::string counted(std::uint64_t count, const std::string& noun) {

@@ -20,9 +20,9 @@ std::string human(double value, const std::string& unit);
 /// The device for a sentence: not all recordings name theirs.
 std::string named_device(const std::string& device);
 /// "1.82 ms ±0.4 %": a quantity or metric with the half-width of its 95 % interval; "-" if it has no value. `unknown`
-/// is appended if the interval is wider than the value.
+/// is appended if the interval is wider than the value, or unknown.
 std::string with_interval(const Measurement& measurement, const std::string& name, const std::vector<Metric>& metrics,
-                          const std::string& unknown = " (too few samples for an interval)");
+                          const std::string& unknown = " (too few samples for an interval narrower than the value)");
 /// " (simulated)"; empty for measured values.
 std::string mark_of(Provenance provenance);
 /// "7.0 a second", "12.0 a minute"; `rate` is per second.

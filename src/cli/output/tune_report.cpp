@@ -84,9 +84,10 @@ std::string reported(const Measurement& measurement, const std::string& name, co
   Provenance provenance = results.provenance;  // of metrics
   if (quantity != measurement.quantities.end() && quantity->second.provenance != Provenance::measured)
     provenance = quantity->second.provenance;
-  const std::string samples = rounds > 0 ? counted(static_cast<std::uint64_t>(rounds), "repeat") : "too few samples";
+  const std::string samples =
+      rounds > 0 ? counted(static_cast<std::uint64_t>(rounds), "repeat") + ": too few" : "too few samples";
   return with_interval(measurement, name, results.metrics,
-                       fmt::format(" ({}{} for an interval)", samples, rounds > 0 ? ": too few" : "")) +
+                       fmt::format(" ({} for an interval narrower than the value)", samples)) +
          mark_of(provenance);
 }
 

@@ -20,7 +20,9 @@ struct PredictArguments {
   bool json = false;
 };
 
-std::string unit_of(const std::string& quantity) { return quantity == "energy" ? "J" : "s"; }
+std::string unit_of(const PredictedSession& session, const std::string& quantity) {
+  return quantity == "energy" ? "J" : quantity == "time" ? "s" : session.unit;
+}
 
 void print(const PredictedSession& session, const Predictor& predictor, const std::vector<Prediction>& list,
            const std::string& order) {
@@ -31,15 +33,16 @@ void print(const PredictedSession& session, const Predictor& predictor, const st
         "within the interval\n",
         name, counted(model.left_out.size(), session.provenance + " configuration"), 100 * model.median_error,
         100 * model.coverage);
-  fmt::print("\n{}\n",
-             list.empty() ? "Every configuration was measured." : "Modelled, with 95 % intervals" + order + ":");
+  fmt::print("\n{}\n", list.empty() ? "Every configuration was measured, or has a value that never worked."
+                                    : "Modelled, with 95 % intervals" + order + ":");
   for (const Prediction& one : list) {
     fmt::print(" ");
     for (const auto& [name, value] : one.values) {
-      fmt::print(" {} {} ({} to {})", name, human(value.value, unit_of(name)),
-                 human(value.value / value.factor, unit_of(name)), human(value.value * value.factor, unit_of(name)));
+      const std::string unit = unit_of(session, name);
+      fmt::print(" {} {} ({} to {})", name, human(value.value, unit), human(value.value / value.factor, unit),
+                 human(value.value * value.factor, unit));
       if (const auto measured = one.measured.find(name); measured != one.measured.end())
-        fmt::print(", {} {}", session.provenance, human(measured->second, unit_of(name)));
+        fmt::print(", {} {}", session.provenance, human(measured->second, unit));
     }
     fmt::print("  {}\n", describe(session.space.parameters(), session.space.configuration(one.index)));
   }
@@ -52,7 +55,9 @@ void predict(const PredictArguments& arguments) {
       chosen_predictions(session, predictor, {arguments.configurations, arguments.quantity, arguments.top});
   if (arguments.json) return print_json(prediction_document(session, predictor, list));
   const std::string quantity = quantity_of_choice(session, predictor, arguments.quantity);
-  print(session, predictor, list, arguments.configurations.empty() ? ", those of the least " + quantity : "");
+  const char* most = session.is_largest(quantity) ? "largest" : "least";
+  print(session, predictor, list,
+        arguments.configurations.empty() ? fmt::format(", those of the {} {}", most, quantity) : "");
 }
 
 }  // namespace

@@ -158,7 +158,7 @@ void print_top(const RankedResults& ranked, std::size_t top) {
   if (behind_by_clock)
     fmt::print("  ^ within the interval of the best, but a power limit held its clock below the requested one\n");
   if (outside) fmt::print("  x outside of the condition of the objective\n");
-  if (unknown) fmt::print("  ±? too few samples for an interval\n");
+  if (unknown) fmt::print("  ±? too few samples for an interval narrower than the value\n");
   if (some_behind)
     fmt::print("  not confirmed: reads better, but confirmed values were {:.3g} times those of the search\n",
                ranked.confidence.search_repeats.factor);

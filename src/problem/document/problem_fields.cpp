@@ -107,6 +107,8 @@ const std::vector<Field<Problem>>& fields<Problem>() {
         written<T>("ergotune_problem", "Version of a document", Json{{"type", "integer"}}, {}, kByPrograms),
         field<T>("name", &T::name, "The problem's name", {.incidental = true, .otherwise = "the file's"}),
         attribute<T, std::string>("description", "What it is; shown with results", kAside),
+        field<T>("input_contents", &T::input_contents, "A hash of what the arguments of a Python function held",
+                 kByPrograms),
         written<T>(
             "file", "The file that relative paths start from", string_type(),
             [](const T& from, Form form) { return write_path(from.file, form); }, kByPrograms),

@@ -208,7 +208,9 @@ const std::vector<Field<Parameter>>& fields<Parameter>() {
                field<T>("default", &T::default_value, "").read, write_default, {.otherwise = "the first value"}),
       field<T>("kind", &T::kind, "Whether it is compiled into the code or set on the device", {.by_programs = true}),
       written<T>("generated", "Its values come from a function that is not here", Type<bool>::type,
-                 [](const T& from, Form) { return from.generator ? Node(true) : Node(); }, {.by_programs = true})};
+                 [](const T& from, Form) { return from.generator ? Node(true) : Node(); }, {.by_programs = true}),
+      field<T>("generator_identity", &T::generator_identity, "A hash of that function's source",
+               {.by_programs = true})};
   return table;
 }
 
@@ -237,7 +239,8 @@ const std::vector<Field<Restriction>>& fields<Restriction>() {
                        {.otherwise = "required"})),
       field<T>("name", &T::name, "Its name in messages", {.incidental = true, .otherwise = "the expression"}),
       field<T>("class", &T::restriction_class, "What it is for", {.incidental = true}),
-      field<T>("function_names", &T::function_names, kFunction, {.by_programs = true})};
+      field<T>("function_names", &T::function_names, kFunction, {.by_programs = true}),
+      field<T>("function_identity", &T::function_identity, "A hash of that function's source", {.by_programs = true})};
   return table;
 }
 

@@ -6,6 +6,9 @@
 
 namespace ergotune {
 
+/// With which the source of a Python function begins: lines of what its results depend on.
+inline constexpr std::string_view kPythonCallable = "// Python callable\n";
+
 /// True for a CUDA code object (cubin, fatbin) or PTX. Such code is loaded unchanged; macros and compiler options do
 /// not apply.
 bool is_compiled_code(std::string_view text);

@@ -111,7 +111,8 @@ std::size_t parameter_columns(const std::vector<std::string>& header) {
 }
 
 struct RowValue {
-  double value = NAN, error = 0;
+  double value = NAN;
+  std::optional<double> error;
   std::uint32_t n = 1;
   std::optional<double> degrees;
 };
@@ -188,7 +189,10 @@ class CsvReader {
     for (const auto& [name, value] : found) {
       if (std::isnan(value.value)) continue;
       const std::size_t column = rows_.column(name, is_metric(name));
-      rows_.set(column, value.value, value.error, value.n);
+      // to_csv() leaves the error of a metric empty where it is unknown.
+      const bool unknown =
+          is_metric(name) && std::ranges::find(header_, name + std::string(kErrorEnding)) != header_.end();
+      rows_.set(column, value.value, value.error.value_or(unknown ? NAN : 0), value.n);
       if (value.degrees) rows_.set_degrees(column, *value.degrees);
       rows_.set_origin(column, origin);
     }

@@ -115,13 +115,14 @@ std::string block(const BestResult& best) {
 }  // namespace
 
 std::string to_csv(const ResultSet& results) {
-  std::set<std::string> quantities, with_degrees, metrics;
+  std::set<std::string> quantities, with_degrees, metrics, with_errors;
   for (const StoredRow& row : results.rows) {
     for (const auto& [name, quantity] : row.measurement.quantities) {
       quantities.insert(name);
       if (has_other_degrees(quantity)) with_degrees.insert(name);
     }
     for (const auto& [name, value] : row.measurement.metrics) metrics.insert(name);
+    for (const auto& [name, error] : row.measurement.metric_errors) with_errors.insert(name);
   }
   std::string text;
   for (const Parameter& parameter : results.parameters) text += cell(parameter.name) + ",";
@@ -130,7 +131,11 @@ std::string to_csv(const ResultSet& results) {
     text += fmt::format(",{0},{0}_standard_error,{0}_n", name);
     if (with_degrees.contains(name)) text += fmt::format(",{}_degrees", name);
   }
-  for (const std::string& name : metrics) text.append(1, ',').append(cell(name));
+  for (const std::string& name : metrics) {
+    text.append(1, ',').append(cell(name));
+    if (with_errors.contains(name))
+      text += fmt::format(",{0},{1}", cell(name + "_standard_error"), cell(name + "_degrees"));
+  }
   text +=
       ",compile_seconds,verify_seconds,measure_seconds,tuner_seconds,device,provenance,objective,confirmed,searched,"
       "default,finished_at,warnings,message\n";
@@ -152,7 +157,10 @@ std::string to_csv(const ResultSet& results) {
     }
     for (const std::string& name : metrics) {
       const auto found = m.metrics.find(name);
-      text.append(1, ',').append(found == m.metrics.end() ? std::string() : cell(found->second));
+      const bool known = found != m.metrics.end();
+      text.append(1, ',').append(known ? cell(found->second) : std::string());
+      if (!with_errors.contains(name)) continue;
+      text += known ? fmt::format(",{},{}", cell(m.standard_error(name)), cell(m.degrees(name))) : ",,";
     }
     text += fmt::format(",{},{},{},{},{},{},{},{},{},{:d},{},{},{}\n", m.compile_seconds, m.verify_seconds,
                         m.measure_seconds, m.tuner_seconds, cell(results.device), to_string(results.provenance),

@@ -43,6 +43,7 @@ void StrategySource::begin() {
   for (const ConfigurationIndex index : standing_.order()) {
     if (const auto part = part_index(index)) context.known.emplace_back(*part, reported(index));
   }
+  if (expected_) kept_ = expected_();
   strategy_ = make_strategy(options_.strategy, context);
   name_ = strategy_->name();
 }

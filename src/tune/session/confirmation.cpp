@@ -326,6 +326,11 @@ void Confirmation::align_earlier() {
   standing_.recompute_outcomes();
 }
 
+bool Confirmation::has_confirmed_best() const {
+  const std::vector<ConfigurationIndex> ranking = standing_.ranking();
+  return !ranking.empty() && is_confirmed(ranking.front());
+}
+
 bool Confirmation::possible() const {
   return ledger_.evaluator().provenance() == Provenance::measured && objective_.kind() != Objective::Kind::pareto &&
          !ledger_.interrupted();
@@ -335,8 +340,8 @@ void Confirmation::run(bool fresh, Room room) {
   room_ = std::move(room);
   if (!possible()) return;
   // What was confirmed once, and has no new rival, is not measured again by the same command.
+  if (!fresh && has_confirmed_best()) return;
   const std::vector<ConfigurationIndex> ranking = standing_.ranking();
-  if (!fresh && !ranking.empty() && is_confirmed(ranking.front())) return;
   if (rounds_.empty())
     for (const ConfigurationIndex index : standing_.order())
       if (is_confirmed(index)) earlier_.try_emplace(index, *ledger_.find(index));

@@ -78,6 +78,7 @@ class Confirmation {
   void compare_with(std::set<ConfigurationIndex> incumbents) { incumbents_ = std::move(incumbents); }
   /// What the first candidates will take, by what is known so far; no repeats where nothing will be confirmed.
   RepeatCost expected() const;
+  bool has_confirmed_best() const;
   /// Whether it ended, or did not begin, for want of room.
   bool cut_short() const { return cut_short_; }
   /// Measurements so far.

@@ -49,7 +49,7 @@ class Search {
                       [this](double left) { progress(nullptr, "confirming the best", left); }) {
     screens_ = can_screen();
     if (options.confirm && space.size() > 1)  // one has no rival
-      source_.keep_for_confirmation([this] { return confirmation_.expected(); });
+      source_.keep_for_confirmation([this] { return kept_for_confirmation(); });
   }
 
   SessionResult run();
@@ -60,6 +60,7 @@ class Search {
   /// `left`: s to the end of a phase that is no search.
   void progress(const ConfigurationResult* last, const std::string& phase, std::optional<double> left = std::nullopt);
   Confidence confirm();
+  RepeatCost kept_for_confirmation();
   std::size_t repeats_left(const RepeatCost& so_far) const;
   std::string search();
   /// Whether times say which energies are worth measuring: for least energy, at one setting of one device.
@@ -170,6 +171,14 @@ Confidence Search::confirm() {
     confirmation_.run(evaluated_ > 0, [this](const RepeatCost& so_far) { return repeats_left(so_far); });
   confirming_ = confirmation_.seconds();
   return confirmation_.confidence();
+}
+
+/// Where an earlier run confirmed its best, it kept as much as may be kept: the same call on a finished session
+/// measures nothing, although what is expected now differs from what that run expected.
+RepeatCost Search::kept_for_confirmation() {
+  RepeatCost cost = confirmation_.expected();
+  if (evaluated_ == 0 && confirmation_.has_confirmed_best()) cost.repeats = std::numeric_limits<std::size_t>::max();
+  return cost;
 }
 
 /// What the budget leaves.

@@ -3,10 +3,13 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <array>
+#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <sstream>
 #include <vector>
 
 #include "ergotune/error.hpp"
@@ -44,7 +47,8 @@ std::map<std::string, NamedSource> sources_of(const Problem& problem) {
           fmt::format("{}/{}/{}", role, kernel.name, to_string(source.language)),
           NamedSource{source.file.empty() ? fmt::format("the source of {}", kernel.function.text())
                                           : fmt::format("the source {}", source.file.filename().string()),
-                      is_compiled_code(source.text) || source.language == Language::fortran
+                      is_compiled_code(source.text) || source.language == Language::fortran ||
+                              source.text.starts_with(kPythonCallable)
                           ? source.text
                           : without_comments(source.text)});
   };
@@ -55,6 +59,32 @@ std::map<std::string, NamedSource> sources_of(const Problem& problem) {
   }
   if (problem.verification.reference) add(*problem.verification.reference, "reference");
   return sources;
+}
+
+/// What differs between the lines of two Python functions (ergotune/_callables/identity.py).
+void add_callable_changes(const std::string& before, const std::string& now, std::set<std::string>& into) {
+  const auto lines_of = [](const std::string& text) {
+    std::set<std::string> lines;
+    std::istringstream in(text);
+    for (std::string line; std::getline(in, line);) lines.insert(line);
+    return lines;
+  };
+  const std::set<std::string> old = lines_of(before), present = lines_of(now);
+  std::vector<std::string> differing;
+  std::ranges::set_symmetric_difference(old, present, std::back_inserter(differing));
+  for (const std::string& line : differing) {
+    const std::string_view text = std::string_view(line).substr(std::min<std::size_t>(line.size(), 3));  // "// "
+    if (text.starts_with("argument "))
+      into.insert(fmt::format("the {}", text.substr(0, text.find(':'))));
+    else if (text.starts_with("verified: "))
+      into.insert("its verification or a tolerance");
+    else if (text.starts_with("version: "))
+      into.insert("version");
+    else if (text.starts_with("Python "))
+      into.insert("the version of Python");
+    else
+      into.insert("the function, its verification, or what they call");
+  }
 }
 
 /// Adds the paths, of two keys at most, of what differs outside of sources.
@@ -98,10 +128,16 @@ std::string device_changes(const std::string& before, const std::string& now) {
 
 std::string problem_changes(const Problem& before, const Problem& now) {
   std::set<std::string> changes;
+  bool python = false;
   const auto old = sources_of(before), present = sources_of(now);
   for (const auto& [place, source] : present) {
     const auto found = old.find(place);
-    if (found == old.end() || found->second.text != source.text) changes.insert(source.name);
+    const bool of_python = source.text.starts_with(kPythonCallable);
+    python = python || of_python;
+    if (of_python && found != old.end())
+      add_callable_changes(found->second.text, source.text, changes);
+    else if (found == old.end() || found->second.text != source.text)
+      changes.insert(source.name);
   }
   for (const auto& [place, source] : old)
     if (!present.contains(place)) changes.insert(source.name);
@@ -109,6 +145,8 @@ std::string problem_changes(const Problem& before, const Problem& now) {
     add_changes(identity_of_code(before), identity_of_code(now), {}, 0, changes);
   } catch (const Error&) {  // a file of the earlier problem is gone
   }
+  // The name of a Python function has a hash of what was named already.
+  if (python && changes.size() > 1) changes.erase("kernel.function");
   return fmt::format("{}", fmt::join(changes, ", "));
 }
 

@@ -135,6 +135,17 @@ std::string note_of_other_results(const PreparedSession& prepared, const std::ve
   return unused + changes + (prior ? "" : " (--prior auto starts from it)");
 }
 
+/// Keeps in `problem` the contents of arguments that the session was begun with, which are no part of the identity.
+/// Whether they were others.
+bool keep_contents(Problem& problem, const Store& store, const std::vector<SessionInfo>& sessions,
+                   const std::string& hash) {
+  const auto session = std::ranges::find(sessions, hash, &SessionInfo::identity_hash);
+  if (problem.input_contents.empty() || session == sessions.end()) return false;
+  const auto stored = stored_problem(store, session->id);
+  if (!stored || stored->input_contents.empty()) return false;
+  return std::exchange(problem.input_contents, stored->input_contents) != stored->input_contents;
+}
+
 /// `begun`: when the session was, s since the epoch.
 void open_store(PreparedSession& prepared, const SetupOptions& options, double begun) {
   if (options.run.store.empty()) return;
@@ -151,16 +162,21 @@ void open_store(PreparedSession& prepared, const SetupOptions& options, double b
   for (const Parameter& parameter : prepared.space->parameters()) names.push_back(parameter.name);
   const std::string compiler = prepared.live ? prepared.live->compiler_identity() : std::string();
   const std::vector<SessionInfo> before = prepared.store->sessions();
-  prepared.store_session =
-      prepared.store->session(identity, names, prepared.objective->name(), environment(prepared, compiler),
-                              serialise(without_arrays(prepared.problem)));
+  Problem kept = without_arrays(prepared.problem);
+  const bool other_contents = keep_contents(kept, *prepared.store, before, identity.hash());
+  prepared.store_session = prepared.store->session(identity, names, prepared.objective->name(),
+                                                   environment(prepared, compiler), serialise(kept));
   const bool resumed =
       std::ranges::any_of(before, [&](const SessionInfo& info) { return info.id == prepared.store_session; });
+  if (other_contents)
+    prepared.notes.insert(prepared.notes.begin(),
+                          "the arguments hold other contents than in the session that is continued, whose results are "
+                          "of those: version= begins a new one");
   if (resumed || !options.resume) return;
   if (std::string note =
           note_of_other_results(prepared, before, identity, std::ranges::count(options.run.prior, "auto") > 0);
       !note.empty())
-    prepared.notes.push_back(std::move(note));
+    prepared.notes.insert(prepared.notes.begin(), std::move(note));
 }
 
 // If outputs are compared with those of the first correct configuration, a resumed session uses one that is known to be
