@@ -338,6 +338,11 @@ __global__ void f(const Pulse* pulses, Pair* pairs, int n) {
   EXPECT_THAT(counts(f), ElementsAre("32 * (N_SIZE)", "16 * (N_SIZE)"));
   EXPECT_EQ(f.kernel().arguments[0].type, ElementType::uint8);
   EXPECT_THAT(problem("g.cu", source).kernel().launch.shared_memory_bytes.text(), HasSubstr("32 * "));
+  EXPECT_THAT(draft("n.cu",
+                    "struct A { double a; char b; }; struct B { char c; A a; };\n"
+                    "__global__ void n(B* u, int n) { u[threadIdx.x].c = n; }")
+                  .questions,
+              Contains(HasSubstr("\"B\" is not known")));
   EXPECT_THAT(draft("h.cu", "__global__ void h(Unknown* u, int n) { u[threadIdx.x].x = n; }").questions,
               Contains(HasSubstr("uint8")));
 }

@@ -214,14 +214,16 @@ std::vector<std::string> folders_of_build(const std::vector<std::string>& words,
 
 /// Returns the bytes of a structure with these members as C lays it out; nullopt where one is not understood.
 std::optional<std::size_t> size_of_structure(const std::string& members, const TypeNames& types, bool opencl) {
+  constexpr long kLongest = 4096;  // elements of a member
   std::size_t size = 0, largest = 1;
   for (const std::string& declaration : parts_of(members, ";")) {
     if (declaration.empty()) continue;
     const std::vector<std::string> names = parts_of(declaration, ",");
     const std::size_t blank = names.front().substr(0, names.front().find('[')).find_last_of(' ');
     if (blank == std::string::npos) return std::nullopt;
-    const auto element = element_of(resolved(types, names.front().substr(0, blank)));
-    if (!element) return std::nullopt;
+    const std::string type = resolved(types, names.front().substr(0, blank));
+    const auto element = element_of(type);
+    if (!element || type.starts_with("uint8[")) return std::nullopt;  // of a structure the alignment is not known
     const std::size_t width = element->width == 3 && opencl ? 4 : static_cast<std::size_t>(element->width),
                       own = size_of(*element_type(element->type)), bytes = own * width,
                       alignment = opencl           ? bytes
@@ -232,7 +234,8 @@ std::optional<std::size_t> size_of_structure(const std::string& members, const T
       const std::size_t bracket = name.find('[');
       if (bracket != std::string::npos) {
         const auto length = whole_number(std::string(trimmed(name.substr(bracket + 1, name.find(']') - bracket - 1))));
-        if (!length || *length < 1 || name.find('[', bracket + 1) != std::string::npos) return std::nullopt;
+        if (!length || *length < 1 || *length > kLongest || name.find('[', bracket + 1) != std::string::npos)
+          return std::nullopt;
         count = static_cast<std::size_t>(*length);
       }
       if (name.find_first_of("*&(:=") != std::string::npos) return std::nullopt;
