@@ -73,6 +73,9 @@ def compare(*sources: Path, objective: Optional[str] = None) -> Dict[str, Any]:
     Raises:
         UserError: the sessions were tuned for different objectives, and ``objective`` is not given.
     """
+    if len(sources) < 2:
+        raise _core.UserError("compare takes two sessions or more: ergotune.compare(\"before.db\", \"after.db\"), or \"results.db:1\" and "
+                              "\"results.db:2\" of one store")
     return _core.compare([os.fspath(source) for source in sources], objective)
 
 

@@ -28,6 +28,9 @@ def _gain(result: Result) -> str:
     best: float = document["best"]["objective"]
     better, worse = ("faster", "slower") if result.objective == "time" else ("better", "worse")
     parts = []
+    standard = result.default_measurement
+    if standard and standard["status"] not in ("ok", "not_converged"):
+        parts.append(f"the default configuration failed: {standard['message']}")
     if gain := document["gain"]:
         ratio, half = gain["value"], gain["half_width"]
         factor = max(ratio, 1 / ratio)

@@ -13,19 +13,32 @@
 #include <mutex>
 
 #include "base/clock.hpp"
+#include "base/files.hpp"
+#include "base/hash.hpp"
 
 namespace ergotune {
 
 namespace {
-constexpr std::uint64_t kMagic = 0x31'45'56'49'4c'47'52'45;  // "ERGLIVE1"
+constexpr std::uint64_t kMagic = 0x32'45'56'49'4c'47'52'45;  // "ERGLIVE2"
 constexpr double kForgotten = 10;                            // s after which an open window counts as abandoned
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free && std::atomic<double>::is_always_lock_free);
+}  // namespace
+
+namespace {
+/// A hash of this boot of the machine and the namespace of its process ids; 0: unknown.
+std::uint64_t this_machine() {
+  std::error_code error;
+  const auto processes = std::filesystem::read_symlink("/proc/self/ns/pid", error);
+  const std::string boot = read_file("/proc/sys/kernel/random/boot_id").value_or("");
+  return error || boot.empty() ? 0 : hash64(boot + processes.string());
+}
 }  // namespace
 
 /// Written by several processes: all fields that two of them may access are atomic.
 struct LiveFile::Layout {
   std::atomic<std::uint64_t> magic;
   std::atomic<std::int64_t> owner;
+  std::atomic<std::uint64_t> machine;  ///< this_machine() of the owner
   std::atomic<std::uint32_t> requested, state_length;
   std::atomic<std::uint64_t> state_version;  ///< odd while the state is being written
   std::atomic<double> window_since;          ///< s since the Unix epoch; 0: no measurement
@@ -52,6 +65,7 @@ std::unique_ptr<LiveFile> LiveFile::create(const std::filesystem::path& file) {
   }
   auto* layout = static_cast<Layout*>(memory);
   layout->owner.store(::getpid());
+  layout->machine.store(this_machine());
   layout->magic.store(kMagic);
   return std::unique_ptr<LiveFile>(new LiveFile(layout, file));
 }
@@ -128,6 +142,10 @@ void LiveFile::take_back(std::uint32_t requests) { layout_->requested.fetch_and(
 std::uint32_t LiveFile::requested() const { return layout_->requested.load(std::memory_order_relaxed); }
 
 long LiveFile::owner() const { return static_cast<long>(layout_->owner.load()); }
+bool LiveFile::made_here() const {
+  const std::uint64_t machine = layout_->machine.load();
+  return machine != 0 && machine == this_machine();
+}
 bool LiveFile::owner_lives() const {
   const auto pid = static_cast<pid_t>(owner());
   return pid > 0 && (::kill(pid, 0) == 0 || errno == EPERM);

@@ -57,6 +57,9 @@ class LiveFile {
   /// Process id of the creator, and whether that process is running.
   long owner() const;
   bool owner_lives() const;
+  /// Whether the creator ran here, in the same boot and among the same processes: only then is owner_lives() certain,
+  /// as file systems are shared between machines and containers.
+  bool made_here() const;
 
  private:
   struct Layout;

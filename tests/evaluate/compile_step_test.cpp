@@ -44,6 +44,12 @@ TEST(CompileStep, NamesTheKernelsWhereTheFunctionIsNone) {
   EXPECT_EQ(outcome(opencl, "twice", Language::opencl).mismatch, kFunctionMismatch);
 }
 
+TEST(CompileStep, NamesTheArgumentsThatATemplateNeeds) {
+  const CompileOutcome refused = outcome(kSource, "scale");
+  EXPECT_EQ(refused.mismatch, kFunctionMismatch);
+  EXPECT_THAT(refused.message, HasSubstr("scale<{{N}}>"));
+}
+
 TEST(CompileStep, LeavesWhatCanBeAKernelToTheCompiler) {
   for (const char* function : {"scale<4>", "add", "sub", "n::scale<4>"})
     EXPECT_EQ(outcome(kSource, function).mismatch, kFits) << function;

@@ -264,6 +264,42 @@ TEST(Tune, EachBlockOfASimulatedResultIsMarked) {
   }
 }
 
+TEST(Analyse, EachBlockOfASimulatedSpaceIsMarked) {
+  TemporaryFolder folder;
+  const auto result =
+      ergotune(folder, {"analyse", ERGOTUNE_SOURCE_DIR "/examples/gemm/gemm.toml", "--device", "sim:a100"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  for (std::size_t at = 0; at < result.out.size();) {
+    const std::size_t end = std::min(result.out.find("\n\n", at), result.out.size());
+    EXPECT_THAT(result.out.substr(at, result.out.find('\n', at) - at), HasSubstr("(simulated)"));
+    at = end + 2;
+  }
+}
+
+TEST(Tune, SourcesAreReadForMistakesOnSimulatedDevicesToo) {
+  TemporaryFolder folder;
+  folder.write(
+      "p.toml",
+      "[parameters]\nTILE = [8, 16]\n[kernel]\nfunction = 'f<{{TILE}}>'\narguments = [{ name = 'x', type = "
+      "'float32', count = 64, access = 'write' }]\nlaunch = { grid = 1, block = 32 }\n[kernel.source.cuda]\n"
+      "text = 'struct S { float a, b; }; template <int T> __global__ void f(float* x) { extern __shared__ S s[]; "
+      "s[T].a = 1; x[T] = s[T].a; }'\n");
+  const ProcessResult result = ergotune(folder, {"tune", "p.toml", "--device", "sim:h100", "--no-store"});
+  EXPECT_THAT(result.err, HasSubstr("shared_memory_bytes")) << "of a structure in a template";
+}
+
+TEST(Tune, ASearchForEnergyShowsWhatItsBestCostsInTime) {
+  TemporaryFolder folder;
+  const std::string gemm = ERGOTUNE_SOURCE_DIR "/examples/gemm/gemm.toml";
+  const auto time_line = [&](const std::string& objective) {
+    const ProcessResult result = ergotune(
+        folder, {"tune", gemm, "--device", "sim:a100", "--objective", objective, "--budget", "40", "--no-store"});
+    return result.out.find("\n  takes ") != std::string::npos;
+  };
+  EXPECT_TRUE(time_line("energy"));
+  EXPECT_FALSE(time_line("time"));
+}
+
 TEST(Tune, InProcessMeasuresTheSameWay) {
   TemporaryFolder folder;
   folder.write("c.toml", counting_problem(3));

@@ -102,6 +102,16 @@ TEST_F(Tuned, TheWinnerIsWhatAnApplicationIsGiven) {
       << "at its own size it could not be launched";
 }
 
+TEST_F(Tuned, WhyTakesADeviceThatIsHereAndRefusesOtherKernels) {
+  const auto named = [&](std::vector<std::string> more) { return why(std::move(more))["reason"].get<std::string>(); };
+  const std::string processor = json_of(ergotune(folder, {"devices", "--json"}))["devices"].back()["name"];
+  EXPECT_THAT(named({"--device", "host"}), HasSubstr(processor));
+  EXPECT_NE(named({}), "") << "without --device it is the one that tune takes";
+  const auto refused = ergotune(folder, {"wisdom", "why", "w", "scalle", "--device", "host"});
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.err, HasSubstr("scale"));
+}
+
 TEST_F(Tuned, ExportSaysTheSameAndAddsNothingTwice) {
   const auto first = json_of(ergotune(folder, {"export", "ergotune.db", "--format", "wisdom", "-o", "w", "--json"}));
   EXPECT_EQ(first["files"][0]["added"], 0) << "tune has written it already";

@@ -262,6 +262,91 @@ int main() {{
   }
 }
 
+TEST_F(Draft, TakesTemplateArgumentsFromACallOnTheHost) {
+  std::ofstream(folder_ / "lif.cpp") << R"(
+template <int TILE, typename T>
+void step(T* v, const T* in, std::size_t n, T tau) {
+  for (std::size_t b = 0; b < n; b += TILE)
+    for (std::size_t i = b; i < b + TILE && i < n; ++i) v[i] += (in[i] - v[i]) / tau;
+}
+)";
+  const auto with_call = [&](const std::string& call) {
+    std::ofstream(folder_ / "main.cpp") << "#include \"lif.cpp\"\nconst std::size_t N = 3e5;\nint main() {\n"
+                                           "std::vector<double> v(N), in(N);\n"
+                                        << call << "\n}\n";
+    return draft_problem(folder_ / "lif.cpp", "", folder_, folder_ / "main.cpp");
+  };
+  const Problem lif =
+      parse_problem(with_call("step<256, double>(v.data(), in.data(), N, 20.0);").text, folder_ / "p.toml");
+  EXPECT_EQ(lif.parameters.front().default_value->as_integer(), 256);
+  EXPECT_EQ(lif.constants.begin()->second.as_integer(), 300000);
+  EXPECT_EQ(lif.kernel().arguments[0].type, ElementType::float64);
+  EXPECT_EQ(lif.kernel().arguments[3].value.evaluate(Constants{}).as_real(), 20.0);
+  EXPECT_THAT(with_call("step<256, double>(v.data(), 4);").questions, Contains(HasSubstr("main.cpp")));
+  EXPECT_THAT(with_call("step<TILES, double>(v.data(), in.data(), N, 20.0);").questions,
+              Contains(ContainsRegex("TILE_VALUE.*TILES of main.cpp")));
+}
+
+TEST_F(Draft, TakesMacrosThatTheHostFormatsIntoOptions) {
+  std::ofstream(folder_ / "sum.cl") << R"(
+__kernel void sum(__global const float* x, __global float* y, int n) {
+  int i = get_global_id(0) * CHUNK;
+  for (int k = 0; k < CHUNK; ++k) if (i + k < n) y[i + k] = x[i + k] * SCALE;
+}
+)";
+  const std::string python = "N = 50_000\nCHUNK = int(48)\nOTHER = 3\n",
+                    launch = "p.sum(q, (N,), (64,), x, y, np.int32(N))\n";
+  for (const auto& [name, host] : std::vector<std::pair<std::string, std::string>>{
+           {"h.py",
+            python + "p = cl.Program(c, s).build(options=[\"-DSCALE=%d -DCHUNK=%d\" % (OTHER, CHUNK)])\n" + launch},
+           {"h.py", python + "p = cl.Program(c, s).build(options=['-DCHUNK=%d' % CHUNK])\n" + launch},
+           {"h.py", python + "p = cl.Program(c, s).build(options=[\"-DCHUNK=\" + str(CHUNK)])\n" + launch},
+           {"h.py",
+            python + "p = cl.Program(c, s).build(options=[\"-DSCALE={} -DCHUNK={}\".format(OTHER, CHUNK)])\n" + launch},
+           {"h.c",
+            "#define CHUNK 48\nint main() {\nchar o[99]; snprintf(o, sizeof(o), \"-DSCALE=%d \"\n"
+            "\"-DCHUNK=%d\", 3, CHUNK);\n}\n"},
+       }) {
+    std::ofstream(folder_ / name) << host;
+    const Problem sum =
+        parse_problem(draft_problem(folder_ / "sum.cl", "", folder_, folder_ / name).text, folder_ / "p.toml");
+    const auto chunk = std::ranges::find(sum.parameters, std::string("CHUNK"), &Parameter::name);
+    ASSERT_NE(chunk, sum.parameters.end()) << host;
+    ASSERT_TRUE(chunk->default_value) << host;
+    EXPECT_EQ(chunk->default_value->as_integer(), 48) << host;
+    if (name == "h.py") {
+      EXPECT_EQ(sum.constants.begin()->second.as_integer(), 50000) << host;
+    }
+  }
+  std::ofstream(folder_ / "h.py") << python
+                                  << "p = cl.Program(c, s).build(options=[f\"-DCHUNK={size_of(x)}\"])\n" + launch;
+  EXPECT_THAT(draft_problem(folder_ / "sum.cl", "", folder_, folder_ / "h.py").questions,
+              Contains(ContainsRegex("CHUNK.*h.py")));
+}
+
+TEST_F(Draft, DeclaresBuffersOfStructuresAsBytes) {
+  std::ofstream(folder_ / "pulse.h") << "struct Pulse { float x, y[2]; double t; char kind; };\n";  // 32 bytes
+  const std::string source = R"(
+#include "pulse.h"
+typedef struct { float2 a; float b; } Pair;  // 16 bytes
+__global__ void f(const Pulse* pulses, Pair* pairs, int n) {
+  extern __shared__ Pulse stage[];
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) { stage[threadIdx.x] = pulses[i]; pairs[i].b = stage[threadIdx.x].x; }
+})";
+  const Problem f = problem("f.cu", source + "int main() { f<<<100, 64, 64 * sizeof(Pulse)>>>(p, q, 6400); }");
+  EXPECT_THAT(counts(f), ElementsAre("32 * (N_SIZE)", "16 * (N_SIZE)"));
+  EXPECT_EQ(f.kernel().arguments[0].type, ElementType::uint8);
+  EXPECT_THAT(problem("g.cu", source).kernel().launch.shared_memory_bytes.text(), HasSubstr("32 * "));
+  EXPECT_THAT(draft("n.cu",
+                    "struct A { double a; char b; }; struct B { char c; A a; };\n"
+                    "__global__ void n(B* u, int n) { u[threadIdx.x].c = n; }")
+                  .questions,
+              Contains(HasSubstr("\"B\" is not known")));
+  EXPECT_THAT(draft("h.cu", "__global__ void h(Unknown* u, int n) { u[threadIdx.x].x = n; }").questions,
+              Contains(HasSubstr("uint8")));
+}
+
 TEST_F(Draft, NamesWhatCannotBeTunedYet) {
   const auto questions = draft("fixed.cu", R"(
 #define RADIUS 3

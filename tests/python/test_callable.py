@@ -340,6 +340,18 @@ def test_compile_runs_in_processes_beside_measuring(tmp_path):
     assert found[3] == "compile_error" and {found[1], found[2]} <= {"ok", "not_converged"}
 
 
+def picky(values, step):
+    if step == 1:
+        raise ValueError("no step of 1")
+    return values + step * 0
+
+
+def test_a_default_that_failed_is_named():
+    result = ergotune.tune_callable(picky, {"step": [1, 2, 3]}, arguments=(np.ones(3),), verify=np.copy, **QUICK)
+    assert result.best["step"] != 1
+    assert "default configuration failed: ValueError: no step of 1" in str(result)
+
+
 def test_mistakes_name_what_to_mend():
     with pytest.raises(ergotune.UserError, match="no such file"):
         ergotune.tune_callable(cast, {"dtype": [None]}, setup=broken_setup, **QUICK)
@@ -351,6 +363,12 @@ def test_mistakes_name_what_to_mend():
         ergotune.tune_callable(cast, {"dtype": [None]}, arguments=(1,), default={"dtyp": None}, **QUICK)
     with pytest.raises(TypeError, match="typ.*dtype"):
         ergotune.tune_callable(cast, {"typ": [None]}, arguments=(1,), **QUICK)
+    with pytest.raises(TypeError, match="equal"):
+        ergotune.tune_callable(accumulate, {"step": [1, 1]}, arguments=(np.ones(3),), **QUICK)
+    with pytest.raises(TypeError, match="order"):
+        ergotune.tune_callable(cast, {"dtype": [None]}, arguments=(1,), **QUICK)
+    with pytest.raises(ergotune.UserError, match="part"):
+        ergotune.tune_callable(cast_tile, {"tile": [1]}, setup=inputs_of_cast, **QUICK)
     with pytest.raises(TypeError, match="one of them"):
         ergotune.tune_callable(cast, {"dtype": [None]}, arguments=(1,), setup=inputs, **QUICK)
     with pytest.raises(ergotune.UserError, match="nothing can be compared"):
@@ -391,6 +409,10 @@ def test_a_single_value_is_a_list_of_one():
 
 def broken_setup():
     raise OSError("no such file as data.npy")
+
+
+def inputs_of_cast():
+    return (np.ones(3),)
 
 
 def nothing(values):

@@ -244,6 +244,12 @@ TEST(Headers, SayThatTheyHaveAPointOfAFront) {
   EXPECT_THAT(to_c_header({best}), testing::Not(HasSubstr("Pareto")));
   best.front = 7;
   EXPECT_THAT(to_c_header({best}), HasSubstr("Pareto front of 7 points"));
+  best.measurement.quantities["time"] = Quantity{.value = 0.25, .standard_error = 0, .n = 9};
+  best.measurement.quantities["energy"] = Quantity{.value = 3, .standard_error = 0, .n = 9};
+  for (const char* objective : {"pareto(time, energy)", "energy; time < 1"}) {
+    best.objective = objective;
+    EXPECT_THAT(to_c_header({best}), testing::AllOf(HasSubstr("time 0.25 s"), HasSubstr("energy 3 J"))) << objective;
+  }
 }
 
 // A macro whose value is a compiler option would not compile where it is used.

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <chrono>
 #include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <thread>
 
@@ -124,11 +125,11 @@ TEST_F(WatchedTest, APauseHandsNothingOutAndCountsForNoBudget) {
   EXPECT_EQ(result.evaluated, 40u) << "its second was not spent by the pause: " << result.stopped_because;
 }
 
-TEST_F(WatchedTest, WhatKilledSessionsLeftIsRemovedAfterAnHour) {
+TEST_F(WatchedTest, WhatKilledSessionsLeftIsRemoved) {
   namespace fs = std::filesystem;
   const TemporaryFolder temporary;
   const fs::path folder = temporary.path();
-  for (const char* name : {"s.db-live-1-1", "s.db-live-1-2", "other.db-live-1-1"}) {
+  for (const char* name : {"s.db-live-1-1", "s.db-live-1-2", "s.db-live-1-3", "other.db-live-1-1"}) {
     const pid_t child = ::fork();
     if (child == 0) {
       const auto kept = LiveFile::create(folder / name);
@@ -136,11 +137,17 @@ TEST_F(WatchedTest, WhatKilledSessionsLeftIsRemovedAfterAnHour) {
     }
     ASSERT_EQ(::waitpid(child, nullptr, 0), child);
     ASSERT_TRUE(fs::exists(folder / name));
+    if (std::string(name) == "s.db-live-1-1") continue;
+    std::fstream file(folder / name, std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(2 * sizeof(std::uint64_t));  // behind a magic number and the process id: the machine
+    file.write("another!", 8);
+    file.close();
     if (std::string(name) != "s.db-live-1-2")
       fs::last_write_time(folder / name, fs::file_time_type::clock::now() - std::chrono::hours(2));
   }
   const LiveSession session(folder / "s.db");
-  EXPECT_FALSE(fs::exists(folder / "s.db-live-1-1"));
+  EXPECT_FALSE(fs::exists(folder / "s.db-live-1-1")) << "its process has ended here";
+  EXPECT_FALSE(fs::exists(folder / "s.db-live-1-3")) << "it is old";
   EXPECT_TRUE(fs::exists(folder / "s.db-live-1-2")) << "it may be another machine's";
   EXPECT_TRUE(fs::exists(folder / "other.db-live-1-1")) << "another store's";
 }

@@ -157,6 +157,8 @@ class Session:
         elif made is not None:
             made_by = "setup returns" if self._work.setup else "arguments= is"
             raise Fault("user", f"{made_by} a tuple or list of the function's arguments, a dict of them by name, or one array, not {made!r}")
+        if why := why_not_callable(self._work.function, made, self._work.values):
+            raise Fault("user", why)
         given = [*enumerate(self._positional), *self._named.items()]
         #: The arrays among the arguments, by position or name.
         self._arrays: Dict[Any, Any] = {key: value for key, value in given if arrays.is_array(value)}
@@ -315,6 +317,20 @@ def compile_beforehand(work: Work, texts: Mapping[str, str]) -> None:
         work.compile(**work.configuration(texts))
     except Exception as error:
         raise Fault("compile", describe(error)) from error
+
+
+def why_not_callable(function: Callable[..., Any], arguments: Any, parameters: Mapping[str, Any]) -> str:
+    """Why a function of Python cannot be called with these arguments and parameters; empty if it can."""
+    if not inspect.isfunction(function) and not inspect.ismethod(function):
+        return ""
+    named = arguments if isinstance(arguments, Mapping) else {}
+    positional = arguments if isinstance(arguments, (tuple, list)) else [] if arguments is None or arguments is named else [arguments]
+    try:
+        inspect.signature(function, follow_wrapped=False).bind(*positional, **{**named, **parameters})
+    except TypeError as error:
+        return (f"{function.__name__}() cannot be called with {len(positional)} arguments by position and "
+                f"{', '.join([*named, *parameters])} by name: {error}")
+    return ""
 
 
 def _accepted(function: Callable[..., Any], named: Dict[str, Any]) -> Dict[str, Any]:

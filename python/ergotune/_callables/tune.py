@@ -17,7 +17,7 @@ from .._results import Result, as_text
 from .._session import Progress, Row, _is_quiet, _plain_settings, _print_notes, tune
 from . import arrays, workers
 from .identity import identity
-from .session import Work
+from .session import Work, why_not_callable
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -102,6 +102,9 @@ def _problem(name: str, space: Mapping[str, Values], default: Mapping[str, Any],
         plain = [kept(value) for value in listed]
         work.values[parameter] = {as_text(shown): value for shown, value in zip(plain, listed)}
         if len(work.values[parameter]) < len(listed):
+            known = [value for value in listed if isinstance(value, (bool, int, float, str))]
+            if twice := [value for number, value in enumerate(known) if value in known[:number]]:
+                raise TypeError(f"two values of the parameter {parameter} are equal: {twice[0]!r}")
             raise TypeError(f"two values of the parameter {parameter} have the same name: {', '.join(map(as_text, plain))}"
                             "; results are kept by names: define functions with def and give objects a __str__")
         if parameter in default and kept(default[parameter]) not in plain:
@@ -203,6 +206,8 @@ def tune_callable(
         if isinstance(device, str) and device.startswith("opencl"):
             raise _core.UserError(f"a Python function is not tuned on device={device!r}: device=\"host\" is for functions that compute on the "
                                   "CPU; without device=, or with cuda or hip, it runs on the GPU of its arrays")
+    if setup is None and (why := why_not_callable(function, arguments, space)):
+        raise TypeError(why)
     if isinstance(restrictions, str) or callable(restrictions):
         restrictions = [restrictions]
     work = Work(function, arguments, setup, verify, compile, absolute_tolerance, relative_tolerance)

@@ -61,7 +61,7 @@ void print_influence(const RecordingAnalysis& analysis) {
                  human(p.energy, "J"), describe(recording.parameters, recording.configuration(p.row)));
     }
   }
-  if (!analysis.words.empty()) fmt::print("\n");
+  if (!analysis.words.empty()) fmt::print("\n{}", mark.empty() ? "" : fmt::format("Findings{}:\n", mark));
   for (const std::string& words : analysis.words) fmt::print("{}\n", words);
 }
 
@@ -76,8 +76,8 @@ void print_for_people(const RecordingAnalysis& analysis) {
   const Recording& recording = analysis.recording;
   const Tradeoff& tradeoff = analysis.tradeoff;
   const std::string mark = mark_of(recording.provenance);
-  fmt::print("{} on {}: {} configurations recorded, {} usable\n", recording.name, named_device(recording.device),
-             recording.size(), tradeoff.points.size());
+  fmt::print("{} on {}: {} configurations recorded{}, {} usable\n", recording.name, named_device(recording.device),
+             recording.size(), mark, tradeoff.points.size());
   const auto line = [&](std::size_t position) {
     const TradeoffPoint& p = tradeoff.points[position];
     return fmt::format("{:>10} {:>10}  {}", human(p.time, "s"),
@@ -91,8 +91,8 @@ void print_for_people(const RecordingAnalysis& analysis) {
     const Quadrants& q = *tradeoff.quadrants;
     const double all = 100.0 / static_cast<double>(tradeoff.points.size());
     fmt::print("\nFastest:        {}{}\nMost efficient: {}{}\n", line(q.fastest), mark, line(q.most_efficient), mark);
-    fmt::print("  it needs {:.1f} % less energy than the fastest and {:.1f} % more time\n", 100 * q.energy_saved,
-               100 * q.time_added());
+    fmt::print("  it needs {:.1f} % less energy than the fastest and {:.1f} % more time{}\n", 100 * q.energy_saved,
+               100 * q.time_added(), mark);
     fmt::print(
         "  {} ({:.1f} %) need less energy than the fastest, {} ({:.1f} %) are faster than the most "
         "efficient, {} "
@@ -107,7 +107,7 @@ void print_for_people(const RecordingAnalysis& analysis) {
         tradeoff.spread->energy_within_one_percent);
   }
   print_influence(analysis);
-  fmt::print("\nHow hard it is for local search (proportion of centrality):\n");
+  fmt::print("\nHow hard it is for local search (proportion of centrality){}:\n", mark);
   for (const auto& [name, c] : analysis.centrality) {
     fmt::print(
         "  {:<7} {} local minima of {}; {:.1f} % of searches end within 1 % of the optimum, {:.1f} % within "

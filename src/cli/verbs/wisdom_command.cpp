@@ -1,7 +1,9 @@
 // ergotune wisdom: lists, checks, merges and explains wisdom files.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -11,6 +13,7 @@
 #include "cli/live_options.hpp"
 #include "cli/output/progress.hpp"
 #include "cli/output/table.hpp"
+#include "device/device.hpp"
 #include "ergotune/error.hpp"
 #include "ergotune/problem_file.hpp"
 #include "kernel/configure.hpp"
@@ -259,12 +262,26 @@ std::vector<std::int64_t> sizes_from(const std::string& text) {
   return sizes;
 }
 
-/// The device with this name: as in the wisdom's records, else as in the profiles.
-WisdomDevice device_named(const std::string& name, const std::string& backend, const Wisdom& wisdom) {
+/// The device of this machine with this id (empty: the one that `tune` takes), or the one with this name: as in the
+/// wisdom's records, else as in the profiles.
+WisdomDevice device_named(const std::string& name, const std::string& backend, const Wisdom& wisdom,
+                          const Problem* problem) {
+  const std::string kind = name.substr(0, name.find(':'));
+  if (name.empty() || std::ranges::count(std::array{"cuda", "hip", "opencl", "host"}, kind) > 0)
+    return wisdom_device(open_device(name, problem)->info());
   for (const WisdomRecord& record : wisdom.records)
     if (record.device.name == name && !record.device.architecture.empty()) return record.device;
   WisdomDevice device = wisdom_device(name, backend, {});
   return device;
+}
+
+/// Throws UserError for a kernel of which there is no wisdom.
+void require_kernel(const WisdomOptions& options, const Wisdom& wisdom) {
+  if (!wisdom.kernel.empty() || !wisdom.records.empty()) return;
+  std::vector<std::string> names;
+  for (const ReadFile& file : read_all(options.source)) names.push_back(kernel_of(file));
+  throw UserError(fmt::format("{} has no kernel \"{}\"; it has {}", options.source, options.kernel,
+                              names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "))));
 }
 
 void why(const WisdomOptions& options) {
@@ -274,17 +291,20 @@ void why(const WisdomOptions& options) {
   (void)wisdom_files(options.source);  // throws if the folder does not exist
   const Wisdom wisdom = read_wisdom(is_file ? std::filesystem::path(options.source) : file).value_or(Wisdom{});
   print_warnings(wisdom.warnings);
+  std::optional<Problem> problem;
+  if (options.problem.empty())
+    require_kernel(options, wisdom);
+  else
+    problem = load_problem(options.problem);
   WisdomRequest request;
-  request.device = device_named(options.device, options.backend, wisdom);
+  request.device = device_named(options.device, options.backend, wisdom, problem ? &*problem : nullptr);
   request.problem_size = sizes_from(options.size);
   request.objective = options.objective;
-  std::optional<Problem> problem;
   Constants constants;
-  if (!options.problem.empty()) {
-    problem = load_problem(options.problem);
+  if (problem) {
     const Kernel& kernel = kernel_named(*problem, options.kernel);
     const std::string backend = source_backend(kernel, request.device.backend);
-    constants = constants_on(*problem, kernel, options.device, request.problem_size);
+    constants = constants_on(*problem, kernel, request.device.name, request.problem_size);
     if (!backend.empty()) request.source_hash = source_hash(*problem, kernel, backend, constants);
     problem = with_known_restrictions(std::move(*problem), constants);
     request.refuse = [&](const WisdomRecord& record) {
@@ -315,7 +335,9 @@ void add_why(Verb app, const std::shared_ptr<WisdomOptions>& options) {
   Verb verb = app.add_verb("why", "Which configuration an application would be given, and why");
   verb.add_option("source", options->source, "Folder or file of wisdom").required();
   verb.add_option("kernel", options->kernel, "Name of the kernel").required();
-  verb.add_option("--device", options->device, "Name of the device, as `ergotune devices` prints it").required();
+  verb.add_option("--device", options->device,
+                  "Id of a device here, or name of any, as `ergotune devices` prints them (default: the one that tune "
+                  "takes)");
   verb.add_option("--size", options->size, "Problem size, as in 4096,4096 (default: any)");
   verb.add_option("--objective", options->objective, "What is preferred where there is a choice");
   verb.add_option("--backend", options->backend,

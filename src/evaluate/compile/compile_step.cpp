@@ -11,6 +11,7 @@
 #include "base/clock.hpp"
 #include "base/kernel_source/identifiers.hpp"
 #include "base/kernel_source/outline.hpp"
+#include "base/kernel_source/signature.hpp"
 #include "device/entries.hpp"
 #include "ergotune/problem.hpp"
 #include "evaluate/live/machine_fault.hpp"
@@ -24,8 +25,9 @@ namespace {
 /// What the source shows of the function that the problem names.
 struct NamedFunction {
   bool defined = false;
-  bool kernel = false;  ///< by its marks, or possibly by a macro before its name
-  bool device = false;  ///< __device__ or __host__
+  bool kernel = false;              ///< by its marks, or possibly by a macro before its name
+  bool device = false;              ///< __device__ or __host__
+  std::string template_parameters;  ///< "typename T, int TILE"; empty: no template
   std::vector<std::string> kernels;
 };
 
@@ -41,6 +43,9 @@ NamedFunction named_function(const CompileJob& job, const std::string& name) {
     if (function.name != name) continue;
     const auto in_head = [&](const std::string& macro) { return head.contains(macro); };
     found.defined = true;
+    if (const std::size_t open = function.head.find('<'), close = function.head.find('>');
+        function.head.starts_with("template") && open < close && close != std::string::npos)
+      found.template_parameters = function.head.substr(open + 1, close - open - 1);
     found.device = found.device || head.contains("__device__") || head.contains("__host__");
     found.kernel = found.kernel || kernel || host ||
                    std::ranges::any_of(outline.macros, in_head, &kernel_source::Macro::name) ||
@@ -79,6 +84,19 @@ bool macros_can_add(const CompileJob& job, const std::string& name) {
          std::ranges::any_of(job.defines, mentions, &std::pair<std::string, std::string>::second);
 }
 
+/// "f<float, {{TILE_SIZE}}>" for a template of "typename T, int TILE" and a parameter TILE_SIZE.
+std::string example_of_instance(const CompileJob& job, const std::string& template_parameters) {
+  std::vector<std::string> arguments;
+  for (const kernel_source::Parameter& parameter : kernel_source::parameters_of(template_parameters, true)) {
+    std::string name = parameter.name;
+    for (const auto& [macro, value] : job.defines)
+      if (macro.starts_with(parameter.name + "_")) name = macro;
+    arguments.push_back(parameter.type == "typename" || parameter.type == "class" ? "float"
+                                                                                  : fmt::format("{{{{{}}}}}", name));
+  }
+  return fmt::format("{}<{}>", job.function, fmt::join(arguments, ", "));
+}
+
 /// Returns why the job's function cannot be a kernel; empty if it can be one, with what macros and includes can add.
 std::string why_no_kernel(const CompileJob& job) {
   if (job.language == Language::fortran || is_compiled_code(job.source)) return {};
@@ -86,6 +104,10 @@ std::string why_no_kernel(const CompileJob& job) {
   const NamedFunction function = named_function(job, name);
   const std::string source = job.source_name.empty() ? "the source" : job.source_name;
   std::string reason;
+  const bool gpu = job.language == Language::cuda || job.language == Language::hip;
+  if (gpu && !function.template_parameters.empty() && job.function.find('<') == std::string::npos)
+    return fmt::format("\"{}\" of {} is a template, whose arguments its name needs, as in function = \"{}\"",
+                       job.function, source, example_of_instance(job, function.template_parameters));
   if (function.defined) {
     if (function.kernel || (!function.device && has_includes(job))) return {};
     reason = fmt::format("\"{}\" of {} is not a kernel", job.function, source);

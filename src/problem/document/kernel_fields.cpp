@@ -119,7 +119,7 @@ KernelSource source_from_file(const std::string& name, std::optional<Language> l
   KernelSource source;
   source.file = (folder / name).lexically_normal();
   source.language = language ? *language : language_of_file(source.file, place);
-  source.text = read_text_file(source.file, "kernel source", place);
+  source.text = read_text_file(source.file, "source", place);
   source.file = std::filesystem::absolute(source.file);
   add_include_folder(source, source.file.parent_path());
   return source;

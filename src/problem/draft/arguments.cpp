@@ -338,16 +338,25 @@ DraftArguments derive_arguments(const DraftSource& source, const ProblemNames& n
   for (const kernel_source::Parameter& parameter : source.parameters) {
     const std::string type = resolved(names.types, parameter.type);
     const auto element = element_of(type);
-    if (!element) {
+    const bool structure = type.starts_with("uint8[");  // add_structures
+    if (!element || (structure && !parameter.pointer)) {
       if (contains(type, {"image", "sampler", "texture", "cudaTextureObject_t", "surface"}))
         throw UserError(
             fmt::format("{}: the parameter \"{}\" is a {}; images and textures cannot be arguments of a problem",
                         source.file.string(), parameter.name, type));
       guesses.ask(
-          fmt::format("{}: the type \"{}\" is not known and float32 was assumed; \"fields\" describes a structure",
-                      parameter.name, type));
+          fmt::format("{}: the type \"{}\" is not known and float32 was assumed; {}", parameter.name, parameter.type,
+                      parameter.pointer ? "a buffer of structures has type = \"uint8\", a count of bytes, and fill = { "
+                                          "file = ... }"
+                                        : "\"fields\" describes a structure"));
+    } else if (structure) {
+      guesses.ask(
+          fmt::format("{}: {} is a structure of {} bytes: give the buffer real ones with fill = {{ file = "
+                      "\"...\" }}, as random bytes are hardly ever meaningful",
+                      parameter.name, parameter.type, element->width));
     }
-    const Element known = element.value_or(Element{"float32", 1});
+    const Element known =
+        structure && !parameter.pointer ? Element{"float32", 1} : element.value_or(Element{"float32", 1});
     const auto [fields, comment] = !parameter.pointer ? scalar(source, names, parameter.name, guesses)
                                    : contains(parameter.type, {"__local", "local "})
                                        ? local_memory(source, names, geometry, parameter.name, known, guesses)

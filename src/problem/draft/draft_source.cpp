@@ -107,12 +107,63 @@ std::string with_macros_expanded(std::string body, const std::vector<kernel_sour
   return body;
 }
 
-/// Returns the macros that a host program defines in the options of a build: "-DWG=64", and "-DWG={WG}" of Python.
-std::vector<kernel_source::Macro> macros_of_build(const std::string& host) {
-  static const std::regex kDefine(R"(-D ?([A-Za-z_]\w{0,60})=\{?([A-Za-z_0-9]{1,60}))");
+/// Returns the number or name that a text begins with, also of "str(WG)" and "std::to_string(WG)"; empty for others.
+std::string operand_at(const std::string& text, std::size_t at) {
+  static const std::regex kOperand(
+      R"(^\s{0,9}(?:(?:str|(?:std::)?to_string)\s?\(\s?)?([A-Za-z_0-9]{1,60})\s?(?=[+,;)%\]\n"']|$))");
+  std::smatch found;
+  const std::string near = text.substr(std::min(at, text.size()), 100);
+  return std::regex_search(near, found, kOperand) ? found[1].str() : std::string();
+}
+
+/// Returns what replaces the placeholder at `at` ("%d", "{}") of a string of a host program; empty if it is not found.
+std::string formatted_at(const std::string& host, std::size_t at, bool python) {
+  const std::size_t begin = host.find_last_of("\"'\n", at),
+                    end = host.find(host[begin == std::string::npos ? 0 : begin], at);
+  if (begin == std::string::npos || end == std::string::npos || host[begin] == '\n') return {};
+  std::size_t number = 0;
+  const char mark = host[at];
+  for (std::size_t other = begin; other < at; ++other) number += host[other] == mark;
+  std::size_t next = next_character(host, end + 1);
+  if (mark == '{') {
+    if (host.compare(next, 8, ".format(") != 0) return {};
+    next += 7;
+  } else if (python) {
+    if (host.compare(next, 1, "%") != 0) return {};
+    next = next_character(host, next + 1);
+    if (host.compare(next, 1, "(") != 0) return number == 0 ? operand_at(host, next) : std::string();
+  } else {
+    if (host.compare(next, 1, ",") != 0) return {};
+    const std::size_t close = std::min(host.find(';', next), host.size());
+    const std::vector<std::string> list = parts_of(host.substr(next + 1, close - next - 1), ",)");
+    return number < list.size() ? operand_at(list[number], 0) : std::string();
+  }
+  const std::vector<std::string> list = list_at(host, next, ')');
+  return number < list.size() ? operand_at(list[number], 0) : std::string();
+}
+
+/// Returns the macros that a host program defines in the options of a build: "-DWG=64", "-DWG=%d" with what is printed
+/// in its place, "-DWG=" + str(WG), and "-DWG={WG}" of Python. Their value is empty where it is not found.
+std::vector<kernel_source::Macro> macros_of_build(const HostProgram& program) {
+  static const std::regex kDefine(R"(-D ?([A-Za-z_]\w{0,60})=(\{?[A-Za-z_0-9]{1,60}(?=\W|$))?)"),
+      kAdjacent("\"\\s{0,99}\"");
+  const bool python = program.file.extension() == ".py";
+  const std::string host = python ? program.text : std::regex_replace(program.text, kAdjacent, "");
   std::vector<kernel_source::Macro> macros;
-  for (std::sregex_iterator it(host.begin(), host.end(), kDefine), end; it != end; ++it)
-    macros.push_back({(*it)[1].str(), (*it)[2].str()});
+  for (std::sregex_iterator it(host.begin(), host.end(), kDefine), end; it != end; ++it) {
+    std::string value = (*it)[2].str();
+    const auto behind = static_cast<std::size_t>(it->position() + it->length());
+    if (value.starts_with('{'))
+      value = behind < host.size() && contains("}:", {{&host[behind], 1}}) ? value.substr(1) : std::string();
+    if (value.empty() && behind < host.size()) {
+      if (host[behind] == '%' || host[behind] == '{') value = formatted_at(host, behind, python);
+      if (host[behind] == '"' || host[behind] == '\'')
+        if (const std::size_t next = next_character(host, behind + 1);
+            next < host.size() && (host[next] == '+' || host.compare(next, 2, "<<") == 0))
+          value = operand_at(host, next + (host[next] == '+' ? 1 : 2));
+    }
+    macros.push_back({(*it)[1].str(), value});
+  }
   return macros;
 }
 
@@ -161,6 +212,40 @@ std::vector<std::string> folders_of_build(const std::vector<std::string>& words,
   return folders;
 }
 
+/// Returns the bytes of a structure with these members as C lays it out; nullopt where one is not understood.
+std::optional<std::size_t> size_of_structure(const std::string& members, const TypeNames& types, bool opencl) {
+  constexpr long kLongest = 4096;  // elements of a member
+  std::size_t size = 0, largest = 1;
+  for (const std::string& declaration : parts_of(members, ";")) {
+    if (declaration.empty()) continue;
+    const std::vector<std::string> names = parts_of(declaration, ",");
+    const std::size_t blank = names.front().substr(0, names.front().find('[')).find_last_of(' ');
+    if (blank == std::string::npos) return std::nullopt;
+    const std::string type = resolved(types, names.front().substr(0, blank));
+    const auto element = element_of(type);
+    if (!element || type.starts_with("uint8[")) return std::nullopt;  // of a structure the alignment is not known
+    const std::size_t width = element->width == 3 && opencl ? 4 : static_cast<std::size_t>(element->width),
+                      own = size_of(*element_type(element->type)), bytes = own * width,
+                      alignment = opencl           ? bytes
+                                  : width % 2 == 0 ? std::min<std::size_t>(bytes, 16)
+                                                   : own;
+    for (std::string name : names) {
+      std::size_t count = 1;
+      const std::size_t bracket = name.find('[');
+      if (bracket != std::string::npos) {
+        const auto length = whole_number(std::string(trimmed(name.substr(bracket + 1, name.find(']') - bracket - 1))));
+        if (!length || *length < 1 || *length > kLongest || name.find('[', bracket + 1) != std::string::npos)
+          return std::nullopt;
+        count = static_cast<std::size_t>(*length);
+      }
+      if (name.find_first_of("*&(:=") != std::string::npos) return std::nullopt;
+      size = (size + alignment - 1) / alignment * alignment + count * bytes;
+    }
+    largest = std::max(largest, alignment);
+  }
+  return size == 0 ? std::nullopt : std::optional((size + largest - 1) / largest * largest);
+}
+
 }  // namespace
 
 TypeNames types_of(const kernel_source::Outline& outline) {
@@ -177,6 +262,22 @@ TypeNames types_of(const kernel_source::Outline& outline) {
   return types;
 }
 
+void add_structures(const std::string& source, bool opencl, TypeNames& types) {
+  const std::string text = one_blank(kernel_source::blank_comments(source));
+  for (const std::size_t behind : ends_of(text, "struct", text.size())) {
+    const std::size_t begin = next_character(text, behind), own = kernel_source::end_of_identifier(text, begin),
+                      open = next_character(text, own), close = text.find('}', open);
+    if (text.compare(open, 1, "{") != 0 || close == std::string::npos) continue;
+    const auto size = size_of_structure(text.substr(open + 1, close - open - 1), types, opencl);
+    if (!size) continue;
+    const std::string type = fmt::format("uint8[{}]", *size), name = text.substr(begin, own - begin);
+    if (!name.empty()) types[name] = types["struct " + name] = type;
+    const std::size_t alias = next_character(text, close + 1), end = kernel_source::end_of_identifier(text, alias);
+    if (end > alias && trimmed(std::string_view(text).substr(0, behind - 6)).ends_with("typedef"))
+      types[text.substr(alias, end - alias)] = type;
+  }
+}
+
 std::string resolved(const TypeNames& types, const std::string& type) {
   const auto known = types.find(type);
   return known == types.end() ? type : known->second;
@@ -191,6 +292,8 @@ std::optional<Element> element_of(const std::string& type) {
   }
   for (const char* prefix : {"std::", "cl_"})  // cl_float: of an OpenCL host
     if (plain.starts_with(prefix)) plain.erase(0, std::string_view(prefix).size());
+  if (plain.starts_with("uint8["))  // of a structure: add_structures
+    return Element{"uint8", static_cast<int>(whole_number(plain.substr(6, plain.size() - 7)).value_or(1))};
   if (plain == "bool") return Element{"uint8", 1};
   if (const auto known = vector_type(plain)) return Element{to_string(known->first), known->second};
   return std::nullopt;
@@ -239,10 +342,11 @@ DraftSource read_draft_source(const std::string& text, const std::filesystem::pa
     if (std::ranges::find(folders, folder) == folders.end()) folders.push_back(folder);
   std::string headers;
   for (const IncludedFile& header : included_files(text, folders)) headers += header.text + "\n";
-  const std::vector<kernel_source::Macro> built = macros_of_build(host.text);
+  const std::vector<kernel_source::Macro> built = macros_of_build(host);
   std::string defines;
   for (const kernel_source::Macro& macro : built)
-    if (macro.name != macro.value) defines += fmt::format("#define {} {}\n", macro.name, macro.value);
+    if (!macro.value.empty() && macro.name != macro.value)
+      defines += fmt::format("#define {} {}\n", macro.name, macro.value);
   const std::string program = host.file.extension() == ".py" ? python_as_c(host.text) : host.text;
   const std::string all = headers + text + "\n" + defines + ";\n" + program;
   const std::string compiled = kernel_source::source_with_macro(text, language->macro);
@@ -283,6 +387,14 @@ std::string DraftSource::set_to(const std::string& variable) const {
 std::string DraftSource::built_with(const std::string& macro) const {
   const auto found = std::ranges::find(built, macro, &kernel_source::Macro::name);
   return found == built.end() ? std::string() : found->value;
+}
+
+std::string DraftSource::unread_value(const std::string& macro) const {
+  const bool given = std::ranges::count(built, macro, &kernel_source::Macro::name) > 0;
+  const std::string expression = built_with(macro);
+  return !given || (!expression.empty() && value(expression))
+             ? std::string()
+             : fmt::format("; the value that {} gives it was not understood", launch_file());
 }
 
 bool DraftSource::returns_void() const { return has_no_result(kernel); }

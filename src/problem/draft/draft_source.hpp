@@ -27,6 +27,8 @@ struct Element {
 
 /// Reads `typedef float real;`, `using real = float;` and `#define REAL float`.
 TypeNames types_of(const kernel_source::Outline& outline);
+/// Adds the structures that a source defines, as "uint8[16]" for 16 bytes; others remain unknown.
+void add_structures(const std::string& source, bool opencl, TypeNames& types);
 std::string resolved(const TypeNames& types, const std::string& type);
 std::optional<Element> element_of(const std::string& type);
 /// Replaces sizeof(float) by 4; unknown types remain.
@@ -61,6 +63,9 @@ struct DraftSource {
   std::string set_to(const std::string& variable) const;
   /// Returns what the host program gives a macro in its options; empty if it does not.
   std::string built_with(const std::string& macro) const;
+  /// Returns what a mark says of a macro that the host program's options define to a value that was not understood;
+  /// empty for others.
+  std::string unread_value(const std::string& macro) const;
   bool returns_void() const;
   std::vector<std::string> include_folders() const { return {header_folders.begin() + 1, header_folders.end()}; }
   /// Returns the value of an expression at the launch.

@@ -8,6 +8,7 @@
 #include <regex>
 
 #include "problem/draft/source_text.hpp"
+#include "problem/element_type.hpp"
 
 namespace ergotune::draft {
 namespace {
@@ -263,8 +264,16 @@ class GeometryReader {
           "shared_memory_bytes = \"{}\"{}\n", *bytes,
           mark.empty() ? "  # as the launch in " + source_.launch_file() : guesses_.check(mark, "shared_memory_bytes"));
     }
-    return fmt::format("shared_memory_bytes = \"4 * {}\"{}\n", geometry_.block_threads,
-                       guesses_.check("four bytes for each thread of a block", "shared_memory_bytes"));
+    static const std::regex kDeclared(
+        R"(extern\s{1,9}__shared__\s{1,9}([A-Za-z_0-9 ]{1,60}?)\s{0,9}[A-Za-z_0-9]{1,60}\s?\[)");
+    std::smatch found;
+    const bool declared = std::regex_search(source_.kernel.body, found, kDeclared);
+    const auto element = element_of(resolved(names_.types, declared ? found[1].str() : "float"));
+    const std::size_t bytes =
+        element ? size_of(*element_type(element->type)) * static_cast<std::size_t>(element->width) : 4;
+    return fmt::format(
+        "shared_memory_bytes = \"{} * {}\"{}\n", bytes, geometry_.block_threads,
+        guesses_.check(fmt::format("{} bytes for each thread of a block", bytes), "shared_memory_bytes"));
   }
 
   /// Takes the grid from the launch in the source, in terms of the problem; false if that does not cover the same with

@@ -251,8 +251,18 @@ std::string python_as_c(const std::string& source) {
       text += c;
     }
   }
-  static const std::regex kNumber(R"(\b(?:np|numpy)\.u?(?:int|float)\d+\()"), kPower(R"(\b2\s*\*\*\s*(\d+))");
-  return std::regex_replace(std::regex_replace(text, kNumber, "("), kPower, "(1 << $1)");
+  static const std::regex kNumber(R"(\b(?:np|numpy)\.u?(?:int|float)\d+\()"), kPower(R"(\b2\s*\*\*\s*(\d+))"),
+      kSeparated(R"(\b\d{1,9}(?:_\d{1,9}){1,9}\b)");
+  text = std::regex_replace(std::regex_replace(text, kNumber, "("), kPower, "(1 << $1)");
+  std::string result;
+  std::size_t at = 0;
+  for (std::sregex_iterator it(text.begin(), text.end(), kSeparated), end; it != end; ++it) {  // 50_000
+    std::string number = it->str();
+    std::erase(number, '_');
+    result += text.substr(at, static_cast<std::size_t>(it->position()) - at) + number;
+    at = static_cast<std::size_t>(it->position() + it->length());
+  }
+  return result + text.substr(at);
 }
 
 }  // namespace ergotune::draft

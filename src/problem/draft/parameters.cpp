@@ -74,9 +74,13 @@ void read_template(const DraftSource& source, ProblemNames& names, Guesses& gues
             : values_of(parameter.name, source.value(given).value_or(16));
     // a different name, because parameters are macros
     const std::string name = names.template_parameters[parameter.name] = names.macro_name(parameter.name, "_VALUE");
-    names.add_parameter(name, list + guesses.check("values of a template parameter: where they change the result, "
-                                                   "leave one",
-                                                   name));
+    const bool read = parameter.type == "bool" || given.empty() || source.value(given);
+    names.add_parameter(
+        name,
+        list + guesses.check("values of a template parameter: where they change the result, leave one" +
+                                 (read ? std::string()
+                                       : fmt::format("; the {} of {} was not understood", given, source.launch_file())),
+                             name));
     names.tunable.insert(parameter.name);
     values.push_back("{{" + name + "}}");
     if (source.value(given).value_or(1) == 1 || std::ranges::count(launched, given) != 1) continue;
@@ -117,10 +121,11 @@ void read_macros(const DraftSource& source, ProblemNames& names, Guesses& guesse
       names.constants.emplace_back(
           macro.name, std::to_string(*value) + guesses.check("its value seems to change the result", macro.name));
     } else {
-      names.add_parameter(
-          macro.name,
-          values_of(macro.name, *value) +
-              guesses.check("the values worth trying; where they change the result, leave one", macro.name));
+      names.add_parameter(macro.name,
+                          values_of(macro.name, *value) +
+                              guesses.check("the values worth trying; where they change the result, leave one" +
+                                                source.unread_value(macro.name),
+                                            macro.name));
     }
   }
 }
@@ -161,6 +166,7 @@ void read_undefined(const DraftSource& source, ProblemNames& names, Guesses& gue
   }
   for (const UndefinedName& name : found) {
     const std::string given = source.built_with(name.name);
+    names.unread[name.name] = source.unread_value(name.name);
     const auto value = given.empty() ? std::nullopt : source.value(given);
     if (name.as_type) {
       names.types[name.name] = "float";
@@ -234,7 +240,9 @@ std::vector<std::string> add_undefined(bool for_host, const std::set<std::string
     }
     const auto [values, what] = proposal(name, for_host, factors.contains(name.name));
     names.parameters.emplace_back(
-        name.name, values + guesses.check(std::string("a macro that the source leaves open; ") + what, name.name));
+        name.name,
+        values + guesses.check(std::string("a macro that the source leaves open; ") + what + names.unread[name.name],
+                               name.name));
   }
   return flags;
 }
@@ -256,7 +264,8 @@ void add_sizes(const DraftSource& source, int dimensions, ProblemNames& names, G
     names.constants.emplace_back(
         constant, names.given.contains(name)
                       ? fmt::format("{}  # as in the source", names.given.at(name))
-                      : std::to_string(value) + guesses.check("the size that the application uses", constant));
+                      : std::to_string(value) +
+                            guesses.check("the size that the application uses" + names.unread[name], constant));
 }
 
 void read_parameters(const DraftSource& source, ProblemNames& names, Guesses& guesses) {

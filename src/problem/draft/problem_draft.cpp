@@ -85,13 +85,16 @@ std::string verification(const std::vector<std::string>& sums, Guesses& guesses)
 ProblemDraft written(const DraftSource& source, const std::filesystem::path& folder) {
   Guesses guesses;
   ProblemNames names{source.used, source.kernel.name, types_of(source.outline)};
+  const bool for_host = source.language.for_host;
+  add_structures(source.all, source.language.key == "opencl", names.types);
   read_parameters(source, names, guesses);
   if (const std::string code = host_code_in(source); !code.empty()) guesses.ask(code);
   if (!source.host.empty() && source.launch.at == std::string::npos)
-    guesses.ask(fmt::format("{}: no launch of {} was found", source.host.string(), source.kernel.name));
+    guesses.ask(
+        fmt::format("{}: no {} of {} was {}", source.host.string(), for_host ? "call" : "launch", source.kernel.name,
+                    for_host ? fmt::format("found that gives its {} arguments", source.parameters.size()) : "found"));
   for (const std::string& message : kernel_source::unfilled_variables(source.text, source.file.string()))
     guesses.ask(message);
-  const bool for_host = source.language.for_host;
   const Geometry geometry = for_host ? Geometry{} : derive_geometry(source, names, guesses);
   const auto flags = add_undefined(for_host, geometry.factors, names, guesses);
   if (!source.returns_void())

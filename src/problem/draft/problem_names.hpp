@@ -39,7 +39,8 @@ struct ProblemNames {
   std::map<std::string, long> fixed = {};           ///< macros whose value is fixed in the source
   std::map<std::string, std::string> template_parameters = {};  ///< and their parameters of the problem
   std::map<std::string, std::string> launched =
-      {};  ///< numbers and names that the launch passes for template parameters
+      {};                                          ///< numbers and names that the launch passes for template parameters
+  std::map<std::string, std::string> unread = {};  ///< what marks of macros say of values that were not understood
   std::set<std::string> tunable = {};
   Pairs constants = {}, parameters = {};  ///< names and values as the problem file writes them
 

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 #include <cstdlib>
+#include <regex>
 #include <string_view>
 
 #include "base/kernel_source/outline.hpp"
@@ -31,9 +33,17 @@ std::string unpacked(const std::string& text, const std::string& name, std::size
 std::optional<long> value_in(const std::string& text, std::string_view expression, std::size_t end, int depth) {
   constexpr std::size_t kLongest = 300;
   if (expression.size() > kLongest || depth > 4) return std::nullopt;
-  const std::string plain(trimmed(without_casts(std::string(expression))));
+  std::string plain(trimmed(without_casts(std::string(expression))));
+  for (const char* call : {"int(", "long(", "size_t(", "std::size_t("})  // int(65536)
+    if (const std::size_t open = std::string_view(call).size() - 1; plain.starts_with(call) && plain.ends_with(')'))
+      if (const auto list = list_at(plain, open, ')'); list.size() == 1 && list[0].size() + open + 2 == plain.size())
+        plain = list[0];
   if (plain.empty()) return std::nullopt;
   char* rest = nullptr;
+  static const std::regex kScientific(R"(\d{1,9}(\.\d{0,9})?[eE]\+?\d\d?)");  // 1e6
+  if (std::regex_match(plain, kScientific))
+    if (const double real = std::strtod(plain.c_str(), nullptr); real < 1e15 && real == std::floor(real))
+      return static_cast<long>(real);
   const long number = std::strtol(plain.c_str(), &rest, 0);
   while (rest != plain.c_str() && *rest != '\0' && std::string_view("uUlL").find(*rest) != std::string_view::npos)
     ++rest;
@@ -130,6 +140,20 @@ std::string allocated_on_host(const std::string& text, const std::string& buffer
   return bytes;
 }
 
+/// Reads the template arguments "<float, 32>" that begin at `at`. Returns the position behind them; npos if there are
+/// none.
+std::size_t read_template_arguments(const std::string& text, std::size_t at, std::vector<std::string>& arguments) {
+  int open = 0;
+  for (std::size_t end = at; end < text.size() && std::string_view(";{}").find(text[end]) == std::string_view::npos;
+       ++end) {
+    open += text[end] == '<' ? 1 : text[end] == '>' ? -1 : 0;
+    if (open > 0) continue;
+    if (end > at) arguments = parts_of(text.substr(at + 1, end - at - 1), ",");
+    return end > at ? end + 1 : std::string::npos;
+  }
+  return std::string::npos;
+}
+
 }  // namespace
 
 SourceLaunch source_launch(const std::string& source, const std::string& kernel) {
@@ -139,10 +163,9 @@ SourceLaunch source_launch(const std::string& source, const std::string& kernel)
     launch.at = behind;
     std::size_t next = next_character(text, behind);
     if (text.compare(next, 1, "<") == 0 && text.compare(next, 3, "<<<") != 0) {
-      const std::size_t close = text.find('>', next);
-      if (close == std::string::npos || text.find_first_of(";{}", next) < close) continue;
-      launch.template_arguments = parts_of(text.substr(next + 1, close - next - 1), ",");
-      next = next_character(text, close + 1);
+      const std::size_t close = read_template_arguments(text, next, launch.template_arguments);
+      if (close == std::string::npos) continue;
+      next = next_character(text, close);
     }
     if (text.compare(next, 3, "<<<") == 0) {
       const std::size_t close = text.find(">>>", next);
@@ -168,7 +191,14 @@ SourceLaunch source_launch(const std::string& source, const std::string& kernel)
 SourceLaunch host_call(const std::string& source, const std::string& function, std::size_t arguments) {
   const std::string text = kernel_source::blank_comments(source);
   for (const std::size_t behind : ends_of(text, function, text.size())) {
-    const std::size_t open = next_character(text, behind);
+    SourceLaunch launch;
+    launch.at = behind;
+    std::size_t open = next_character(text, behind);
+    if (text.compare(open, 1, "<") == 0) {
+      const std::size_t close = read_template_arguments(text, open, launch.template_arguments);
+      if (close == std::string::npos) continue;
+      open = next_character(text, close);
+    }
     if (text.compare(open, 1, "(") != 0) continue;
     const std::string before(trimmed(std::string_view(text).substr(0, behind - function.size())));
     const std::size_t line = before.rfind('\n') + 1;
@@ -176,8 +206,6 @@ SourceLaunch host_call(const std::string& source, const std::string& function, s
     const bool follows_type =
         !before.empty() && (in_identifier(before.back()) || contains("*&>", {{&before.back(), 1}}));
     if (follows_type && !is_directive && !before.ends_with("return") && !before.ends_with("else")) continue;
-    SourceLaunch launch;
-    launch.at = behind;
     launch.arguments = list_at(text, open, ')');
     if (launch.arguments.size() == arguments) return launch;
   }

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <set>
 
+#include "base/kernel_source/identifiers.hpp"
 #include "problem/tables/quantity.hpp"
 #include "store/formats/export.hpp"
 #include "store/formats/exported_session.hpp"
@@ -69,16 +70,24 @@ std::string provenance_of(const Measurement& m) {
   return to_string(Provenance::measured);
 }
 
-/// "; time 0.00123 s +-0.4 %, confirmed in 5 paired repeats, the best with 98 % probability".
+/// "; time 0.00123 s +-0.4 %"; empty if the result has no such quantity.
+std::string value_text(const BestResult& best, const std::string& quantity) {
+  const auto value = best.measurement.value(quantity);
+  if (!value) return {};
+  std::string text = fmt::format("; {} {:.4g} {}", in_comment(quantity), *value, unit_of(quantity));
+  while (text.back() == ' ') text.pop_back();  // it has no unit
+  const double half_width = best.measurement.half_width(quantity);
+  if (half_width > 0 && std::isfinite(half_width) && *value != 0)
+    text += fmt::format(" +-{:.1f} %", 100 * half_width / std::abs(*value));
+  return text;
+}
+
+/// "; time 0.00123 s +-0.4 %, confirmed in 5 paired repeats, the best with 98 % probability": its objective, or the
+/// quantities of a Pareto front, a condition or an expression.
 std::string certainty_text(const BestResult& best) {
-  std::string text;
-  if (const auto value = best.measurement.value(best.objective)) {
-    text = fmt::format("; {} {:.4g} {}", in_comment(best.objective), *value, unit_of(best.objective));
-    while (text.back() == ' ') text.pop_back();  // it has no unit
-    const double half_width = best.measurement.half_width(best.objective);
-    if (half_width > 0 && std::isfinite(half_width) && *value != 0)
-      text += fmt::format(" +-{:.1f} %", 100 * half_width / std::abs(*value));
-  }
+  std::string text = value_text(best, best.objective);
+  if (text.empty())
+    for (const std::string& name : kernel_source::identifiers_in(best.objective)) text += value_text(best, name);
   if (best.confirmation_repeats == 0)
     return text + (provenance_of(best.measurement) == to_string(Provenance::measured) ? "; not confirmed" : "");
   text += fmt::format("; confirmed in {} paired repeats", best.confirmation_repeats);

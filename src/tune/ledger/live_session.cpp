@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cmath>
@@ -37,14 +38,16 @@ Json document(const SessionProgress& progress) {
           {"seconds_left", number(progress.seconds_left)}};
 }
 
-/// Removes files that killed sessions left beside the store. Files that were written within the last hour stay: on a
-/// file system shared between machines, a process of another machine appears to have ended.
+/// Removes files that killed sessions left beside the store. Files of other machines that were written within the last
+/// hour stay: on a file system shared between machines, a process of another machine appears to have ended.
 void remove_leftovers(const std::filesystem::path& store) {
-  for (const auto& left :
-       left_behind(store.parent_path(), store.filename().string() + "-live-", std::chrono::hours(1))) {
+  const std::string prefix = store.filename().string() + "-live-";
+  const auto old = left_behind(store.parent_path(), prefix, std::chrono::hours(1));
+  for (const auto& left : left_behind(store.parent_path(), prefix, std::chrono::hours(0))) {
     const auto file = LiveFile::open(left);
     std::error_code ignored;
-    if (file && !file->owner_lives()) std::filesystem::remove(left, ignored);
+    const bool certain = file && (file->made_here() || std::ranges::find(old, left) != old.end());
+    if (certain && !file->owner_lives()) std::filesystem::remove(left, ignored);
   }
 }
 

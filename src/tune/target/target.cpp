@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/text.hpp"
+#include "device/backend.hpp"
 #include "ergotune/error.hpp"
 #include "ergotune/problem_file.hpp"
 #include "evaluate/recorded/replay.hpp"
@@ -236,6 +237,17 @@ std::pair<std::string, int> simulated_devices(const std::string& text) {
   return {name, count};
 }
 
+/// Adds notes about the sources that a GPU would compile.
+void note_source_mistakes_of(Target& target) {
+  for (const char* backend : {"cuda", "hip", "opencl"}) {
+    const auto has_source = [&](const Kernel& kernel) { return has_source_for(kernel, backend); };
+    if (!std::ranges::all_of(target.original.kernels, has_source)) continue;
+    for (std::string& note : source_notes(target.original, target.constants, backend))
+      target.notes.push_back(std::move(note));
+    return;
+  }
+}
+
 void open_simulated(Target& target, const SetupOptions& options) {
   const auto [name, gpus] = simulated_devices(options.run.device);
   const DeviceProfile profile = load_device_profile(name);
@@ -257,6 +269,7 @@ void open_simulated(Target& target, const SetupOptions& options) {
   target.identity = target.device.id;
   target.conditions = fmt::format("{}, seed {}", target.evaluator->description(), options.run.seed);
   target.notes.push_back("every number below is simulated, nothing is measured");
+  note_source_mistakes_of(target);
 }
 
 std::vector<TargetKind>& target_kinds() {
