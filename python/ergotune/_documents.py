@@ -28,8 +28,9 @@ def show(source: Path = "ergotune.db", *, session: int = 0, objective: Optional[
 
     Returns:
         A :class:`Result`; objects that were values of a function's parameters are there by their names: the same
-        :func:`tune_callable` with this store measures nothing and returns them. Its ``document``, the document of ``ergotune show --json`` (``ergotune.schema("result")``), is read by
-        ``result["best"]``, too, and lists the ``sessions`` of the store.
+        :func:`tune_callable` with this store measures nothing and returns them. Its ``document``, the document of
+        ``ergotune show --json`` (``ergotune.schema("result")``), is read by ``result["best"]``, too, and lists the ``sessions`` of the
+        store.
     """
     return Result(_core.show(os.fspath(source), session, objective, top))
 
