@@ -102,8 +102,8 @@ def _problem(name: str, space: Mapping[str, Values], default: Mapping[str, Any],
         plain = [kept(value) for value in listed]
         work.values[parameter] = {as_text(shown): value for shown, value in zip(plain, listed)}
         if len(work.values[parameter]) < len(listed):
-            known = [value for value in listed if isinstance(value, (bool, int, float, str))]
-            if twice := [value for number, value in enumerate(known) if value in known[:number]]:
+            scalars = [value for value in listed if isinstance(value, (bool, int, float, str))]
+            if twice := [value for number, value in enumerate(scalars) if value in scalars[:number]]:
                 raise TypeError(f"two values of the parameter {parameter} are equal: {twice[0]!r}")
             raise TypeError(f"two values of the parameter {parameter} have the same name: {', '.join(map(as_text, plain))}"
                             "; results are kept by names: define functions with def and give objects a __str__")
