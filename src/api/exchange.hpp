@@ -11,8 +11,6 @@
 
 namespace ergotune {
 
-/// Begins a problem's source that stands for a Python function (ergotune._callables).
-
 /// kt (Kernel Tuner cache), t4, csv, wisdom (one file per kernel), header (C #defines of the best per device).
 const std::vector<std::string>& export_formats();
 

@@ -22,9 +22,7 @@ namespace {
 constexpr std::uint64_t kMagic = 0x32'45'56'49'4c'47'52'45;  // "ERGLIVE2"
 constexpr double kForgotten = 10;                            // s after which an open window counts as abandoned
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free && std::atomic<double>::is_always_lock_free);
-}  // namespace
 
-namespace {
 /// A hash of this boot of the machine and the namespace of its process ids; 0: unknown.
 std::uint64_t this_machine() {
   std::error_code error;
