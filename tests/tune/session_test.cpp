@@ -486,6 +486,7 @@ TEST_F(SessionTest, ConfirmedValuesOfAnEarlierRunFollowTheLoad) {
       EXPECT_NEAR(*row.measurement.value("time") / (load * truth(row.configuration)), 1, 0.01) << load;
       EXPECT_GE(row.rounds, 2);
       earlier += !row.certainty;
+      EXPECT_EQ(row.certainty.has_value(), row.measurement.warnings.empty()) << "what is changed is marked";
       EXPECT_GE(*row.measurement.value("time") * 1.0001, *again.best[0].measurement.value("time"));
     }
     EXPECT_GT(confirmed, 2);

@@ -320,6 +320,8 @@ void Confirmation::align_earlier() {
       q.value *= factor;
     }
     if (changes.empty()) return;
+    aligned.warnings.push_back(
+        "an earlier run confirmed it: its values are changed by the factor by which those changed that both confirmed");
     ledger_.confirm(index, std::move(aligned), before.rounds, objective_.spec(), gpu_);
     standing_.see(index);
   }
