@@ -34,6 +34,8 @@ constexpr int kLostGpus = 3;
 // noise.
 constexpr double kMaybeNoise = 0.05;
 constexpr std::size_t kFewestCandidates = 2;
+constexpr const char* kAligned =
+    "an earlier run confirmed it: its values are changed by the factor by which those changed that both confirmed";
 
 }  // namespace
 
@@ -320,8 +322,7 @@ void Confirmation::align_earlier() {
       q.value *= factor;
     }
     if (changes.empty()) return;
-    aligned.warnings.push_back(
-        "an earlier run confirmed it: its values are changed by the factor by which those changed that both confirmed");
+    if (std::ranges::find(aligned.warnings, kAligned) == aligned.warnings.end()) aligned.warnings.push_back(kAligned);
     ledger_.confirm(index, std::move(aligned), before.rounds, objective_.spec(), gpu_);
     standing_.see(index);
   }
