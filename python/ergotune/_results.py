@@ -114,7 +114,7 @@ class Result:
     def __contains__(self, key: object) -> bool:
         return key in self.document
 
-    __iter__ = None  # keys or rows?
+    __iter__ = None  # it could give keys of the document or configurations: use keys(), or the lists above
 
     def get(self, key: str, otherwise: Any = None) -> Any:
         """``document.get(key)``."""

@@ -157,7 +157,7 @@ def tune(
 
 def _print_notes(notes: Iterable[str], quiet: bool) -> None:
     for note in () if quiet else notes:
-        print(f"note: {note}", file=sys.stderr)
+        print(f"note: {note}", file=sys.stderr, flush=True)
 
 
 def _refuse_plan(settings: Mapping[str, Any]) -> None:
@@ -258,6 +258,11 @@ def run_problem(
     settings = {k: v for k, v in settings.items() if v is not None}
     alone = str(settings.get("device", "")).startswith(("sim:", "replay:"))  # these start no worker, unless on nodes
     settings["worker_command"] = [str(_command.path()), "worker"] if alone else _command.worker()
+    from ._callables import workers
+
+    if workers.importing_main:
+        raise RuntimeError("a worker process imports this script, which begins to tune again: call tune() and tune_callable() below "
+                           "if __name__ == \"__main__\":")
     settings["metric_names"] = list(metric_names)
     with _shown_progress(problem, settings, progress, settings.get("quiet", True)) as shown:
         raw = _core.tune(problem, settings, verify, list(observers), metrics, shown, taken)

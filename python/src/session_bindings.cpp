@@ -206,11 +206,6 @@ struct RestoreWarning {
   }
 };
 
-void print_notes(const std::vector<std::string>& notes) {
-  for (const std::string& note : notes)
-    py::print("note:", note, py::arg("file") = py::module_::import("sys").attr("stderr"), py::arg("flush") = true);
-}
-
 py::dict tune(ProblemFile problem, const py::dict& settings, const py::object& verify, const py::list& observers,
               const py::object& metrics, const py::object& progress, const py::object& taken) {
   const RestoreWarning put_back;  // destroyed after the session
@@ -236,7 +231,7 @@ py::dict tune(ProblemFile problem, const py::dict& settings, const py::object& v
       return wider;
     };
   const bool quiet = setting<bool>(settings, "quiet", true);
-  if (!quiet) print_notes(prepared.notes);
+  py::module_::import("ergotune._session").attr("_print_notes")(prepared.notes, quiet);
   options.progress = and_taken(python_progress(progress), taken, prepared);
   options.further_metrics = python_metrics(metrics, prepared.space->parameters());
   {

@@ -1,4 +1,4 @@
-// Drivers that end the process which uses them, for verbs that say what works on a machine.
+// Finds drivers that end the process which loads them, for the verbs that report what works on a machine.
 #pragma once
 
 #include <string>
@@ -9,9 +9,9 @@
 
 namespace ergotune::device {
 
-/// Lists the devices of all backends in a process of its own, which `command`, the `ergotune` command, becomes. A
-/// backend whose driver ends that process, or does not answer, is absent from list_devices() of this process from now
-/// on, with a note of what happened. Returns the names of these backends; none if the process cannot be started.
+/// Starts `command` (the `ergotune` command) as a child process that lists the devices of all backends. From now on,
+/// list_devices() leaves out a backend whose driver ended the child process or did not answer, and notes the reason.
+/// Returns the names of these backends; none if no child process can be started.
 std::vector<std::string> leave_out_crashing_drivers(const std::string& command);
 
 /// The arguments after "ergotune" with which that process is started, followed by the names of backends to leave out.

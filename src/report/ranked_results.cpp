@@ -149,8 +149,8 @@ void widen(PreparedSession& prepared, const ModelEdge& edge, const RankedResults
   prepared.known = std::move(known);
 }
 
-/// The kernels and their grids, in words: "the kernel "add", its grid (global = [N])".
-std::string kernels_in_words(const std::vector<Kernel>& kernels) {
+/// Names the kernels and their grids: "the kernel "add", its grid (global = [N])".
+std::string described_kernels(const std::vector<Kernel>& kernels) {
   std::vector<std::string> names, grids;
   for (const Kernel& kernel : kernels) {
     names.push_back(fmt::format("\"{}\"", kernel.function.text()));
@@ -199,7 +199,7 @@ std::string note_of_disagreement(const PreparedSession& prepared, const RankedRe
   return fmt::format(
       "no configuration computes what {} does, not even the default: check {}, and the reference with the order of its "
       "arguments",
-      name, kernels_in_words(prepared.original.kernels));
+      name, described_kernels(prepared.original.kernels));
 }
 
 }  // namespace

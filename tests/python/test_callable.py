@@ -443,8 +443,10 @@ def run_script(tmp_path, end):
 def test_a_script_gives_its_functions_to_workers(tmp_path):
     done = run_script(tmp_path, "if __name__ == '__main__':\n    begin()\n")
     assert done.stdout.split() == ["3", "[]", "True"], done.stderr
-    unguarded = run_script(tmp_path, "begin()\n")
-    assert unguarded.returncode != 0 and "__main__" in unguarded.stderr
+    other = "problem = ergotune.Problem('other')\nproblem.add_parameter('n', [1])\nergotune.tune(problem, device='sim:a100', quiet=True)\n"
+    for unguarded in ("begin()\n", other + "if __name__ == '__main__':\n    begin()\n"):
+        done = run_script(tmp_path, unguarded)
+        assert done.returncode != 0 and "__main__" in done.stderr
 
 
 def test_interrupting_a_callable_of_this_process():

@@ -182,9 +182,6 @@ def tune_callable(
     GPU work is timed between events on one stream, which is made PyTorch's and CuPy's current one; other frameworks are awaited.
     Use ``device="host"`` for callables that compute on the CPU of a machine with a GPU.
     """
-    if workers.importing_main:
-        raise RuntimeError("tune_callable is called while a worker imports the script: write it below "
-                           "if __name__ == \"__main__\":")
     if not callable(function):
         raise TypeError(f"function is a callable, not {function!r}")
     for what, value in (("setup", setup), ("verify", None if verify is False else verify), ("compile", compile)):

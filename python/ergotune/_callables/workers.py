@@ -14,7 +14,7 @@ from typing import Any, Callable, Dict, Iterator, Optional
 from .. import _command, _core
 from .session import Fault, Session, Work, compile_beforehand, describe
 
-#: Set while a worker imports the main module: a call of tune_callable then would begin it all over again.
+#: Set while a worker imports the main module: to tune then would begin it all over again.
 importing_main = False
 
 
