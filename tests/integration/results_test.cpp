@@ -94,7 +94,7 @@ TEST_F(Results, ShowPrintsTheBestAsTuneDid) {
   const json shown = document({"show", "s.db"});
   if (shown["gain"]["half_width"].is_number()) {  // the default may be the best
     EXPECT_THAT(best, HasSubstr("x ± "));
-    EXPECT_LT(shown["gain"]["half_width"], shown["gain"]["value"]);
+    EXPECT_GT(shown["gain"]["half_width"].get<double>(), 0);
   }
 }
 
