@@ -96,6 +96,37 @@ TEST(PowerCap, ABoardThatSitsSteadilyBelowItsLimitIsTakenAsItIs) {
   }
 }
 
+/// Nothing slows the GPU down before 0.9 s, although it draws more than its limit.
+EnergyTrace before_the_limit_acts(double level, std::uint64_t seed) {
+  EnergyTrace trace = hunt(0.9, 0, 0, 0.004, seed, level);
+  for (auto& [when, state] : trace.gpu) state.clock_reasons.clear();
+  return trace;
+}
+
+TEST(PowerCap, EnergyOfLongRunsIsInTheIntervalBeforeTheLimitActs) {
+  for (const double level : {1.02, 1.045, 1.115}) {
+    const auto found = estimate_energy(before_the_limit_acts(level, 7), {});
+    ASSERT_TRUE(found.quantities.contains("energy")) << found.message;
+    const auto& energy = found.quantities.at("energy");
+    EXPECT_EQ(energy.provenance, Provenance::modelled);
+    EXPECT_EQ(found.quantities.at("time").provenance, Provenance::measured);
+    EXPECT_NEAR(found.quantities.at("power").value, kLimit, 1e-9);
+    EXPECT_FALSE(found.warnings.empty());
+    for (const double slowdown : {0.0, 0.1, 0.4, 0.5})  // the limit is kept by longer launches
+      EXPECT_NEAR(energy.value, kTruth * std::pow(level, slowdown), found.half_width) << level << " " << slowdown;
+    EXPECT_LT(found.half_width, 0.3 * (level - 1) * kTruth + 0.005 * kTruth) << "no wider than what is unknown";
+  }
+}
+
+TEST(PowerCap, PowerWithinTheErrorOfTheLimitAndThatOfAReferenceIsTakenAsItIs) {
+  const auto at_limit = estimate_energy(before_the_limit_acts(1, 7), {});
+  EXPECT_EQ(at_limit.quantities.at("energy").provenance, Provenance::measured);
+  EnergyOptions options;
+  options.whole_budget = true;
+  const auto reference = estimate_energy(before_the_limit_acts(1.1, 7), options);
+  EXPECT_NEAR(reference.quantities.at("energy").value, 1.1 * kTruth, 0.01 * kTruth);
+}
+
 /// Readings of 0.1 s each: so many launches in each, and a power that follows the rate from `limit` at kLaunches.
 constexpr double kLaunches = 1e6;
 std::optional<CappedEstimate> capped(const std::vector<double>& launches, double elasticity, double limit,

@@ -201,20 +201,23 @@ EnergyAndPower slopes_over(const EnergyTrace& trace, TimeSpan span, const Launch
   return {combine(per_launch), combine(power)};
 }
 
-/// Replaces energy and power by their long-term values if a power limit holds the GPU down. Time remains as measured.
-void use_capped_estimate(const EnergyTrace& trace, TimeSpan span, const LaunchAxis& axis, const EnergyOptions& options,
+/// The limit as the sensor reads it: the GPU controls it with its own sensor, whose readings a meter may have
+/// corrected.
+double limit_of(const SensorInfo& info, double limit) { return info.gain * limit + info.offset; }
+
+/// Replaces energy and power by their long-term values if a power limit slows the GPU down. Time remains as measured.
+/// Returns whether it did.
+bool use_capped_estimate(const EnergyTrace& trace, TimeSpan span, const LaunchAxis& axis, const EnergyOptions& options,
                          EnergyAndPower& found) {
   const auto limit = binding_power_limit(trace, span);
-  if (!limit || options.whole_budget) return;
+  if (!limit) return false;
   std::optional<CappedEstimate> best;
   for (const auto& sensor : trace.sensors) {
-    // The GPU controls the limit with its own sensor, whose readings a meter may have corrected.
-    const double true_limit = sensor.info.gain * *limit + sensor.info.offset;
-    const auto one = estimate_capped(sensor, span, axis, true_limit);
+    const auto one = estimate_capped(sensor, span, axis, limit_of(sensor.info, *limit));
     if (one && (!best || one->relative_error < best->relative_error)) best = one;
     if (!options.combine_sensors && best) break;
   }
-  if (!best) return;
+  if (!best) return false;
   auto& [energy, watts] = found;
   // The oscillation is not a drift of the long-term value.
   energy.drift = watts.drift = 0;
@@ -228,6 +231,33 @@ void use_capped_estimate(const EnergyTrace& trace, TimeSpan span, const LaunchAx
   watts.standard_error = energy.standard_error / best->seconds;
   watts.degrees = best->degrees;
   watts.n = best->n;
+  return true;
+}
+
+/// Replaces energy and power by those of long runs if the limit is going to slow the GPU down. Time remains as
+/// measured. Returns whether it did.
+bool use_long_run_estimate(const EnergyTrace& trace, TimeSpan span, const LaunchAxis::PerLaunch& per,
+                           EnergyAndPower& found) {
+  auto& [energy, watts] = found;
+  const auto limit = enforced_power_limit(trace, span);
+  const auto sensor = std::ranges::find_if(
+      trace.sensors, [&](const SensorTrace& one) { return watts.sensor.starts_with(one.info.id); });
+  if (!limit || sensor == trace.sensors.end() || !(per.launches > 0)) return false;
+  const double watts_allowed = limit_of(sensor->info, *limit);
+  const auto long_run = estimate_long_run(watts, per.seconds, watts_allowed);
+  if (!long_run) return false;
+  energy.warnings.push_back(fmt::format(
+      "the power limit of {:.4g} W had not yet reduced {:.4g} W: energy and power are estimated for long runs", *limit,
+      watts.value));
+  const double scatter = std::hypot(0.25 * watts.standard_error / watts.value, per.standard_error / per.seconds);
+  energy.drift = watts.drift = 0;
+  energy.value = long_run->energy;
+  energy.standard_error = scatter * energy.value;
+  energy.systematic = std::hypot(energy.systematic, long_run->relative_error);
+  watts.value = watts_allowed;
+  watts.standard_error = scatter * watts.value;
+  energy.method = watts.method = "power limit times time";
+  return true;
 }
 
 /// Adds energy, power and idle-subtracted energy. Standard errors are stored such that 1.96 of them are the half-width
@@ -333,8 +363,12 @@ EnergyResult estimate_energy(const EnergyTrace& trace, const EnergyOptions& opti
     result.message = "no energy: " + found.energy.why_not;
     return result;
   }
-  use_capped_estimate(trace, span, axis, options, found);
+  const bool is_long_run = !options.whole_budget && !use_capped_estimate(trace, span, axis, options, found) &&
+                           use_long_run_estimate(trace, span, per, found);
   note_energy(trace, options, found, per, result);
+  if (is_long_run)
+    for (auto& [name, quantity] : result.quantities)
+      if (name != "time") quantity.provenance = Provenance::modelled;
   note_gpu(trace, result);
   note_corrected(options, per, result);
   const double energy = found.energy.value;

@@ -50,6 +50,16 @@ double calibration_error(const SensorInfo& info, double watts) {
   return std::hypot(info.level_error, info.gain_error * (watts - info.level)) / watts;
 }
 
+// On average over seconds, a GPU keeps its limit to about this relative deviation (0.1-0.2 % seen on an H100).
+constexpr double kLimitDeviation = 0.002;
+
+std::optional<double> enforced_power_limit(const EnergyTrace& trace, TimeSpan span) {
+  std::optional<double> limit;
+  for (const auto& [when, state] : trace.gpu)
+    if (when >= span.from && when <= span.to && state.power_limit_w) limit = state.power_limit_w;
+  return limit && *limit > 0 ? limit : std::nullopt;
+}
+
 std::optional<double> binding_power_limit(const EnergyTrace& trace, TimeSpan span) {
   int states = 0, capped = 0;
   std::optional<double> limit;  // in the last state read
@@ -69,8 +79,6 @@ std::optional<double> binding_power_limit(const EnergyTrace& trace, TimeSpan spa
 std::optional<CappedEstimate> estimate_capped(const SensorTrace& sensor, TimeSpan span, const LaunchAxis& axis,
                                               double limit_watts) {
   constexpr double kElasticity = 2.5, kElasticityDeviation = 1;
-  // On average over seconds, a GPU keeps its limit to about this relative deviation (0.1-0.2 % seen on an H100).
-  constexpr double kLimitDeviation = 0.002;
   // Amplitude of an oscillation over its standard deviation: 1.41 for a sine.
   constexpr double kPeak = 1.5;
   std::vector<double> x, y;  // ln of the launch rate, ln of power over the limit
@@ -119,6 +127,16 @@ std::optional<CappedEstimate> estimate_capped(const SensorTrace& sensor, TimeSpa
   out.n = static_cast<std::int64_t>(n);
   out.sensor = sensor.info.id;
   return out;
+}
+
+std::optional<LongRun> estimate_long_run(const SlopeEstimate& watts, double seconds_per_launch, double limit_watts) {
+  // Higher powers are of more than the GPU that the limit is for.
+  constexpr double kLeast = 0.01, kMost = 0.25, kSlowdown = 0.5;
+  const double above = watts.value / limit_watts - 1;
+  if (!watts.valid || watts.scope != SensorScope::gpu || above < kLeast || above > kMost) return std::nullopt;
+  const double logarithm = std::log1p(above);
+  return LongRun{limit_watts * seconds_per_launch * std::exp(0.5 * kSlowdown * logarithm),
+                 std::hypot(kSlowdown * logarithm / std::sqrt(12.0), kLimitDeviation)};
 }
 
 }  // namespace ergotune

@@ -1,5 +1,5 @@
-// What plain means of readings get wrong: impossible readings, the uncertainty that a calibration leaves, and the
-// oscillation of a kernel that the power limit slows down.
+// What plain means of readings get wrong: impossible readings, the uncertainty that a calibration leaves, and kernels
+// that the power limit slows down, now or later.
 #pragma once
 
 #include <optional>
@@ -34,6 +34,8 @@ struct CappedEstimate {
   std::string sensor;
 };
 
+/// Returns the enforced power limit in W at the end of the span; nullopt if it is unknown.
+std::optional<double> enforced_power_limit(const EnergyTrace& trace, TimeSpan span);
 /// Returns the power limit in W that reduced the clock during most of the span; nullopt if none did.
 std::optional<double> binding_power_limit(const EnergyTrace& trace, TimeSpan span);
 
@@ -47,5 +49,16 @@ std::optional<double> binding_power_limit(const EnergyTrace& trace, TimeSpan spa
 /// limit.
 std::optional<CappedEstimate> estimate_capped(const SensorTrace& sensor, TimeSpan span, const LaunchAxis& axis,
                                               double limit_watts);
+
+/// A GPU enforces its limit late: an H200 runs for 0.9 s at 730 to 780 W before its limit of 700 W reduces the clock
+/// (docs/measurements/gpu-2026-11-28.md). Over seconds its power is the limit, and a launch takes (P / limit)^s times
+/// as long, where s is 0 for a kernel that the memory limits (0.0 to 0.1 in traces of two kernels) and 1/e = 0.4 +- 0.1
+/// for one that the core clock limits: s is taken as uniform over [0, 0.5]. Returns energy and power of long runs with
+/// that uncertainty as their systematic part; nullopt if the measured power is not above the limit.
+struct LongRun {
+  double energy = 0;          ///< J per launch
+  double relative_error = 0;  ///< standard deviation that s leaves
+};
+std::optional<LongRun> estimate_long_run(const SlopeEstimate& watts, double seconds_per_launch, double limit_watts);
 
 }  // namespace ergotune
