@@ -241,7 +241,7 @@ bool use_long_run_estimate(const EnergyTrace& trace, TimeSpan span, const Launch
   auto& [energy, watts] = found;
   const auto limit = enforced_power_limit(trace, span);
   const auto sensor = std::ranges::find_if(
-      trace.sensors, [&](const SensorTrace& one) { return watts.sensor.starts_with(one.info.id); });
+      trace.sensors, [&](const SensorTrace& one) { return found.watts.sensor.starts_with(one.info.id); });
   if (!limit || sensor == trace.sensors.end() || !(per.launches > 0)) return false;
   const double watts_allowed = limit_of(sensor->info, *limit);
   const auto long_run = estimate_long_run(watts, per.seconds, watts_allowed);
