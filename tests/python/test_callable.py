@@ -8,6 +8,7 @@ import sys
 import textwrap
 import threading
 import time
+import types
 
 import numpy as np
 import pytest
@@ -99,6 +100,29 @@ def test_what_a_callable_calls_belongs_to_its_identity(tmp_path, monkeypatch):
     assert ergotune.tune_callable(uses_helper, space, arguments=(np.ones(11),), store=store, in_process=True, **QUICK).evaluated == 2
     monkeypatch.setitem(globals(), "helper", lambda x: x * 3)
     assert ergotune.tune_callable(uses_helper, space, arguments=(np.ones(10),), store=store, in_process=True, **QUICK).evaluated == 2
+
+
+helpers = types.ModuleType("helpers")
+helpers.__file__ = "helpers.py"
+
+
+def calls_helpers_in_functions_of_its_own(x, way):
+    return [1 for _ in (helpers.scaled(part) for part in (x,))]
+
+
+def test_what_a_callable_calls_in_other_modules_and_from_its_own_functions_belongs_to_its_identity(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "helpers", helpers)
+
+    def run(body):
+        exec(body, vars(helpers))
+        return ergotune.tune_callable(calls_helpers_in_functions_of_its_own, {"way": [1, 2]}, arguments=(np.ones(10),),
+                                      store=tmp_path / "r.db", in_process=True, **QUICK).evaluated
+
+    for scale in (2, 3):
+        body = f"other = {scale}\ndef scaled(x): return x * {scale}"
+        assert run(body) == 2
+        assert run(body) == 0
+    assert run("other = 4") == 0, "what it does not use"
 
 
 def test_the_body_of_a_restriction_belongs_to_the_identity(tmp_path):

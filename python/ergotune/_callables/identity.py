@@ -13,7 +13,7 @@ import re
 import sys
 import textwrap
 import types
-from typing import Any, Dict, Iterable, List, Mapping
+from typing import Any, Dict, FrozenSet, Iterable, Iterator, List, Mapping
 
 from . import arrays
 
@@ -24,7 +24,7 @@ class _Sources:
     def __init__(self) -> None:
         self.parts: List[str] = []
         self.packages: Dict[str, None] = {}
-        self._seen: Dict[int, Any] = {}
+        self._seen: Dict[Any, Any] = {}
 
     def add(self, thing: Any, depth: int = 0) -> None:
         thing = getattr(thing, "__wrapped__", thing)
@@ -61,14 +61,34 @@ class _Sources:
             self._add_closed(thing, depth)
 
     def _add_closed(self, function: Any, depth: int) -> None:
-        closed = inspect.getclosurevars(function)
-        for name, value in sorted({**closed.nonlocals, **closed.globals}.items()):
+        names = frozenset(_names(function.__code__))
+        used = {name: function.__globals__[name] for name in names if name in function.__globals__}
+        self._add_used({**used, **inspect.getclosurevars(function).nonlocals}, names, depth)
+
+    def _add_used(self, used: Mapping[str, Any], names: FrozenSet[str], depth: int) -> None:
+        for name, value in sorted(used.items()):
             if inspect.ismodule(value):
-                self.packages[value.__name__.partition(".")[0]] = None
+                self._add_module(value, names, depth)
             elif callable(value) and not arrays.is_array(value):
                 self.add(value, depth + 1)
             else:
                 self.parts.append(f"{name} = {describe(value)}")
+
+    def _add_module(self, module: types.ModuleType, names: FrozenSet[str], depth: int) -> None:
+        """Of an installed module its version, of another what the names select."""
+        if _is_installed(module.__name__):
+            self.packages[module.__name__.partition(".")[0]] = None
+        elif (id(module), names) not in self._seen:
+            self._seen[id(module), names] = module
+            self._add_used({name: value for name, value in vars(module).items() if name in names}, names, depth + 1)
+
+
+def _names(code: types.CodeType) -> Iterator[str]:
+    """Globals and attributes that the code and the functions in it name."""
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _names(constant)
 
 
 def _instructions(code: types.CodeType) -> str:
