@@ -13,6 +13,8 @@ namespace ergotune {
 struct ComparedSession {
   const Recording* recording = nullptr;
   Objective* objective = nullptr;
+  /// In which the compared sessions of a problem differ.
+  Constants differing_constants;
 };
 
 struct Comparison {

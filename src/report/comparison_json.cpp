@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <nlohmann/json.hpp>
 
 #include "ergotune/error.hpp"
+#include "report/result_document.hpp"
 
 namespace ergotune {
 namespace {
@@ -33,6 +35,7 @@ Json side_json(const std::string& name, const ComparedSession& session, const Co
   Json json{{"name", name},
             {"problem", recording.name},
             {"device", recording.device},
+            {"differing_constants", to_json(session.differing_constants)},
             {"objective", session.objective->title()},
             {"unit", session.objective->unit()},
             {"usable", side.usable},
@@ -91,8 +94,17 @@ ComparedFiles compare_files(const std::vector<std::string>& names, const std::op
       throw UserError(fmt::format("{} was tuned for {} and {} for {}: name one objective for all (--objective time)",
                                   names.front(), compared.objectives.front().title(), text,
                                   compared.objectives.back().title()));
-    compared.sessions.push_back({&recording, &compared.objectives.back()});
+    compared.sessions.push_back({&recording, &compared.objectives.back(), {}});
   }
+  for (ComparedSession& session : compared.sessions)
+    for (const auto& [name, value] : session.recording->constants)
+      if (std::ranges::any_of(compared.sessions, [&](const ComparedSession& other) {
+            const auto& constants = other.recording->constants;
+            const auto found = constants.find(name);
+            return other.recording->name == session.recording->name && found != constants.end() &&
+                   found->second != value;
+          }))
+        session.differing_constants[name] = value;
   compared.comparison = compare_sessions(compared.sessions);
   return compared;
 }

@@ -317,6 +317,14 @@ std::optional<Gain> RankedResults::gain_over_default() const {
   return gain;
 }
 
+bool RankedResults::is_gain_uncertain() const {
+  const auto is_vague = [&](std::size_t row) {
+    const auto own = value(row);
+    return own && measurement(row).half_width(objective.quantity()) >= std::abs(*own);
+  };
+  return !best.empty() && default_row && (is_vague(*default_row) || is_vague(best.front()));
+}
+
 std::optional<Gain> RankedResults::gain_over_median() const {
   return best.empty() || !value(best.front()) ? std::nullopt
                                               : gain_of(*value(best.front()), median, objective.direction());
@@ -357,7 +365,7 @@ std::vector<std::string> RankedResults::notes() const {
 std::optional<BestResult> RankedResults::winner() const {
   if (best.empty()) return std::nullopt;
   const StoredRow& row = results.rows[best.front()];
-  const std::optional<Gain> gain = gain_over_default();
+  const std::optional<Gain> gain = is_gain_uncertain() ? std::nullopt : gain_over_default();
   return BestResult{results.problem,
                     results.device,
                     results.objective,
@@ -369,6 +377,7 @@ std::optional<BestResult> RankedResults::winner() const {
                     confidence.probability_best,
                     objective.kind() == Objective::Kind::pareto ? best.size() : 0,
                     gain ? std::optional(gain->factor) : std::nullopt,
+                    gain ? gain->half_width : 0,
                     default_row ? configuration_text(*default_row) : ""};
 }
 

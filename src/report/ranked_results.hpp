@@ -47,6 +47,8 @@ struct RankedResults {
   /// nullopt: not measured, or a ratio is meaningless, as of logarithms and negated times. The values of a confirmation
   /// are paired, which the interval of independent means ignores: it is wider than needed.
   std::optional<Gain> gain_over_default() const;
+  /// True if the interval of the best or of the default is wider than its value.
+  bool is_gain_uncertain() const;
   std::optional<Gain> gain_over_median() const;
   bool is_confirmed(std::size_t row) const { return results.rows[row].confirmed_for == objective.spec(); }
   /// Why a row with a better value is ranked behind the confirmed winner; nullopt if its value is not better.

@@ -112,6 +112,9 @@ TEST_F(Results, SessionsOfSeveralSizesCanBeDistinguished) {
   EXPECT_THAT(ergotune({"show", "s.db", "--session", "2"}).out, testing::Not(HasSubstr("--session")));
   EXPECT_THAT(ergotune({"report", "s.db", "--session", "1", "-o", "-"}).out,
               HasSubstr("\"differing_constants\":{\"ROWS\":512}"));
+  EXPECT_THAT(ergotune({"compare", "s.db:1", "s.db:2"}).out,
+              testing::AllOf(HasSubstr("ROWS=512"), HasSubstr("ROWS=1024")));
+  EXPECT_EQ(document({"compare", "s.db:1", "s.db:2"})["sessions"][1]["differing_constants"], json({{"ROWS", 1024}}));
   const ProcessResult latest = ergotune({"export", "s.db", "--format", "header"});
   EXPECT_THAT(latest.out, HasSubstr("ROWS = 1024"));
   EXPECT_THAT(latest.err, HasSubstr("ROWS=512")) << "left out";

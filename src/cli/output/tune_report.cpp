@@ -152,14 +152,9 @@ void print_gains(const RankedResults& ranked, double best) {
   if (ranked.default_row) {
     if (const auto value = ranked.value(*ranked.default_row)) {
       const bool behind = ranked.confidence.confirmation_repeats > 0 && !ranked.is_confirmed(*ranked.default_row);
-      const auto is_vague = [&](std::size_t row) {
-        const auto own = ranked.value(row);
-        return own && ranked.measurement(row).half_width(ranked.objective.quantity()) >= std::abs(*own);
-      };
-      const bool vague = is_vague(*ranked.default_row) || is_vague(ranked.best.front());
       print_gain(*value, ranked.gain_over_default(), "default",
                  settings_text(ranked.results, *ranked.default_row) + mark + (behind ? ", not confirmed" : "") +
-                     (vague ? "; not certain: an interval is wider than its value" : ""));
+                     (ranked.is_gain_uncertain() ? "; not certain: an interval is wider than its value" : ""));
     } else {
       fmt::print("  the default configuration failed: {}\n", ranked.measurement(*ranked.default_row).message);
     }

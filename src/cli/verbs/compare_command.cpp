@@ -9,6 +9,7 @@
 #include "cli/output/progress.hpp"
 #include "cli/output/table.hpp"
 #include "ergotune/error.hpp"
+#include "kernel/configure.hpp"
 #include "report/comparison_json.hpp"
 
 namespace ergotune::cli {
@@ -43,7 +44,9 @@ void print(const std::vector<std::string>& names, const std::vector<ComparedSess
     const Recording& recording = *sessions[i].recording;
     const std::string unit = sessions[i].objective->unit();
     const std::string mark = mark_of(recording.provenance);
-    fmt::print("{}: {} on {}, {} worked\n", names[i], recording.name, named_device(recording.device), side.usable);
+    const Constants& constants = sessions[i].differing_constants;
+    fmt::print("{}: {} on {}{}, {} worked\n", names[i], recording.name, named_device(recording.device),
+               constants.empty() ? std::string() : " with " + values_text(constants), side.usable);
     if (side.best)
       fmt::print("  best {} {}{}{}  {}\n", sessions[i].objective->name(), human(side.value, unit),
                  interval_text(side.value, side.half_width), mark,

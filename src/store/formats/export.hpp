@@ -29,7 +29,8 @@ struct BestResult {
   int confirmation_repeats = 0;            ///< 0: not confirmed
   std::optional<double> probability_best;  ///< that it is the best of the confirmed candidates
   std::size_t front = 0;                   ///< points of the Pareto front that it is one of; 0: there is one objective
-  std::optional<double> gain;              ///< factor over the default configuration
+  std::optional<double> gain;              ///< factor over the default configuration; nullopt: not certain
+  double gain_half_width = 0;              ///< of its 95 % interval; 0: unknown
   std::string default_configuration;       ///< "a=1, b=2"; empty: not measured
 };
 

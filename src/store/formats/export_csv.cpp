@@ -104,8 +104,9 @@ std::string block(const BestResult& best) {
     text += fmt::format("; of a Pareto front of {} points the best by its first objective", best.front);
   text += certainty_text(best);
   if (best.gain)
-    text +=
-        fmt::format("; {:.2f} times as good as the default ({})", *best.gain, in_comment(best.default_configuration));
+    text += fmt::format("; {:.2f}{} times as good as the default ({})", *best.gain,
+                        best.gain_half_width > 0 ? fmt::format(" +-{:.2g}", best.gain_half_width) : "",
+                        in_comment(best.default_configuration));
   std::string macros;
   for (std::size_t p = 0; p < best.parameters.size(); ++p) {
     const Parameter& parameter = best.parameters[p];

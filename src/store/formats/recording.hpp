@@ -63,6 +63,7 @@ struct Recording {
   ObjectiveSpec objective;
   std::map<std::size_t, ConfirmedRow> confirmations;  ///< by row
   std::vector<Metric> metrics;                        ///< if the stored problem defines any
+  Constants constants;                                ///< of the stored problem
   std::vector<std::string> warnings;                  ///< for example "cut off after 898 entries; the cut line is lost"
 
   /// Value positions, size() * parameters.size(), row by row.

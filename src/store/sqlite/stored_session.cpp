@@ -94,6 +94,7 @@ Recording read_stored_session(const std::filesystem::path& file, std::int64_t se
     recording.restrictions = std::move(problem->restrictions);
     recording.restrictions_known = true;
     recording.metrics = std::move(problem->metrics);
+    recording.constants = std::move(problem->constants);
     if (info.runs == 0) recording.objective = problem->objective;
   }
   RecordingBuilder rows(recording.parameters.size());
