@@ -20,11 +20,12 @@ inline std::string_view buffer_pointed_to(const Field& field) {
 
 /// Where a buffer holds an address, by the field's name; nullopt if it says no place.
 inline std::optional<std::size_t> place_in_buffer(const Field& field) {
+  const std::size_t mark = field.name.find('@');
+  if (mark == std::string::npos) return std::nullopt;
   std::size_t place = 0;
-  const char *at = field.name.data() + field.name.find('@') + 1, *end = field.name.data() + field.name.size();
-  const auto [next, error] = std::from_chars(at, end, place);
-  return field.name.find('@') != std::string::npos && error == std::errc() && next == end ? std::optional(place)
-                                                                                          : std::nullopt;
+  const char* end = field.name.data() + field.name.size();
+  const auto [next, error] = std::from_chars(field.name.data() + mark + 1, end, place);
+  return error == std::errc() && next == end ? std::optional(place) : std::nullopt;
 }
 
 /// Adds what a kernel is given: arguments, and buffers that structures or other buffers point to.
