@@ -552,6 +552,45 @@ std::int64_t default_of(const Problem& problem, const std::string& name) {
   return -1;
 }
 
+TEST_F(Draft, ABlockHasNoMoreThreadsThanSharedMemoryHasElements) {
+  for (const char* length : {"64", "2 * 32", "WG"}) {
+    const Problem device = problem("rev.cu", fmt::format(R"(
+#define WG 64
+__global__ void rev(const float* in, float* out, int n) {{
+  __shared__ float other[32], s[{}];
+  int i = blockIdx.x * blockDim.x + threadIdx.x, l = threadIdx.x;
+  s[l] = i < n ? in[i] : 0;
+  __syncthreads();
+  if (i < n) out[i] = s[l];
+}}
+void run() {{ rev<<<n / 64, 64>>>(in, out, n); }})",
+                                                         length));
+    if (std::string(length) != "WG") {
+      EXPECT_THAT(values(device, "BLOCK_SIZE_X"), ElementsAre(8, 16, 32, 64)) << length;
+    }
+    const Problem opencl = problem("rev.cl", fmt::format(R"(
+#define WG 64
+__kernel void rev(__global const float* in, __global float* out, int n) {{
+  __local float s[{} + 1];
+  s[get_local_id(0) + 1] = in[get_global_id(0)];
+  if (get_global_id(0) < n) out[get_global_id(0)] = s[get_local_id(0)];
+}})",
+                                                         length));
+    EXPECT_EQ(values(opencl, "BLOCK_SIZE_X").back(), 64) << length << "; the default of 256 is larger";
+  }
+  const Problem named = problem("named.cu", R"(
+#ifndef BLOCK
+#define BLOCK 128
+#endif
+__global__ void rev(const float* in, float* out, int n) {
+  __shared__ float s[256];
+  int i = blockIdx.x * BLOCK + threadIdx.x;
+  s[threadIdx.x] = in[i];
+  if (i < n) out[i] = s[threadIdx.x];
+})");
+  EXPECT_THAT(named.restrictions, Contains(testing::ResultOf([](const auto& r) { return r.label(); }, "BLOCK <= 256")));
+}
+
 // The block loops over a tile; host code beside the kernel shows the rest.
 const char* const kConvolution = R"(
 #ifndef __CUDACC_RTC__

@@ -208,22 +208,39 @@ std::pair<const char*, const char*> proposal(const UndefinedName& name, bool for
 }  // namespace
 
 std::string values_of_block(const std::vector<std::string>& blocks, std::size_t dimension,
-                            const std::map<std::string, std::string>& tiles, std::optional<long> launched) {
+                            const std::map<std::string, std::string>& tiles, std::optional<long> launched,
+                            std::optional<long> most) {
   const std::string& name = blocks[dimension];
+  const bool square = blocks.size() > 1 && std::set<std::string>(blocks.begin(), blocks.end()).size() < blocks.size();
+  std::set<long> list;
+  long standard = 16;
   if (launched && !tiles.contains(name)) {
-    std::set<long> list{*launched};
+    standard = *launched;
     for (long size = dimension == 0 ? 8 : 1; size <= (blocks.size() == 1 ? 1024 : dimension == 0 ? 128 : 16); size *= 2)
       list.insert(size);
-    return fmt::format("{{ values = [{}], default = {} }}", fmt::join(list, ", "), *launched);
+  } else if (tiles.size() == 1 && tiles.begin()->second == name) {
+    list = {16, 32, 64};
+    standard = 32;
+  } else if (tiles.contains(name)) {
+    list = {1, 2, 4, 8, 16};
+    standard = 8;
+  } else if (blocks.size() == 1) {
+    list = {32, 64, 128, 256, 512, 1024};
+    standard = 256;
+  } else if (square) {
+    list = {4, 8, 16, 32};
+  } else if (dimension == 0) {
+    list = {8, 16, 32, 64, 128};
+  } else {
+    list = {1, 2, 4, 8, 16};
+    standard = blocks.size() == 2 ? 16 : 4;
   }
-  if (tiles.size() == 1 && tiles.begin()->second == name) return "{ values = [16, 32, 64], default = 32 }";
-  if (tiles.contains(name)) return "{ values = [1, 2, 4, 8, 16], default = 8 }";
-  const bool square = blocks.size() > 1 && std::set<std::string>(blocks.begin(), blocks.end()).size() < blocks.size();
-  return blocks.size() == 1   ? "{ values = [32, 64, 128, 256, 512, 1024], default = 256 }"
-         : square             ? "{ values = [4, 8, 16, 32], default = 16 }"
-         : dimension == 0     ? "{ values = [8, 16, 32, 64, 128], default = 16 }"
-         : blocks.size() == 2 ? "{ values = [1, 2, 4, 8, 16], default = 16 }"
-                              : "{ values = [1, 2, 4, 8, 16], default = 4 }";
+  if (most) {
+    standard = std::min(standard, *most);
+    std::erase_if(list, [&](long size) { return size > *most; });
+  }
+  list.insert(standard);
+  return fmt::format("{{ values = [{}], default = {} }}", fmt::join(list, ", "), standard);
 }
 
 std::vector<std::string> add_undefined(bool for_host, const std::set<std::string>& factors, ProblemNames& names,
