@@ -324,6 +324,14 @@ class GeometryReader {
       const bool is_size = size && names_.given.contains(*size) && whole_number(*one) == names_.given.at(*size);
       grid.push_back(is_size ? reach : *one);
     }
+    const auto given =
+        kernel_source::identifiers_in(fmt::format("{} {}", fmt::join(grid, " "), fmt::join(blocks_, " ")));
+    for (const std::string& position : source_.use.positions())
+      for (const std::string& name : kernel_source::identifiers_in(position))
+        if (const std::string parameter = names_.in_expressions(name);
+            names_.tunable.contains(name) && !given.contains(parameter) && mark.find(parameter) == std::string::npos)
+          mark += fmt::format("{}positions in the kernel depend on {}, which the launch in {} does not name",
+                              mark.empty() ? "" : "; ", parameter, source_.launch_file());
     grid_ = std::move(grid);
     for (const std::string& restriction : restrictions) restrict(restriction);
     return true;

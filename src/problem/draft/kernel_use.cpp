@@ -406,9 +406,17 @@ std::string KernelUse::value_of(const std::string& variable) const {
   return {};
 }
 
+std::vector<std::string> KernelUse::positions() const {
+  static const std::regex kIndex("blockIdx|get_(?:global|group)_id");
+  std::vector<std::string> values;
+  for (const Assignment& one : assignments_)
+    if (std::regex_search(one.value, kIndex)) values.push_back(one.value);
+  return values;
+}
+
 bool KernelUse::is_extent(const std::string& scalar) const {
   const std::string name = "\\b" + scalar + "\\b";
-  return has(body_, "[<>]=?\\s*" + name) || has(body_, "\\*\\s*" + name) || has(body_, name + "\\s*\\*") ||
+  return has(body_, "(?:^|[^<>])[<>]=?\\s*" + name) || has(body_, "\\*\\s*" + name) || has(body_, name + "\\s*\\*") ||
          has(body_, "/\\s*" + name);
 }
 

@@ -63,6 +63,8 @@ class KernelUse {
   static std::optional<int> thread_dimension(const std::string& expression);
   /// Returns the initial value in the declaration of a variable; empty if there is none.
   std::string value_of(const std::string& variable) const;
+  /// Returns the values that variables get from the index of a block or the global index of a thread.
+  std::vector<std::string> positions() const;
   /// True if a scalar is a number of elements or a stride: it occurs as a bound or as a factor.
   bool is_extent(const std::string& scalar) const;
 

@@ -130,6 +130,13 @@ void read_macros(const DraftSource& source, ProblemNames& names, Guesses& guesse
   }
 }
 
+/// Returns the first value that a loop around the launch passes for a parameter of the kernel.
+std::string value_in_loop(const DraftSource& source, const std::string& parameter, const std::string& constant,
+                          Guesses& guesses) {
+  const std::string launched = source.launched_number(parameter);
+  return (whole_number(launched) ? launched : "1") + guesses.check(source.changing_value(parameter), constant);
+}
+
 void read_scalar(const DraftSource& source, const kernel_source::Parameter& parameter, ProblemNames& names,
                  Guesses& guesses) {
   const auto element = element_of(resolved(names.types, parameter.type));
@@ -142,7 +149,9 @@ void read_scalar(const DraftSource& source, const kernel_source::Parameter& para
   }
   const std::string constant = names.scalars[parameter.name] = names.macro_name(parameter.name, "_VALUE");
   const std::string launched = source.launched_number(parameter.name);
-  names.constants.emplace_back(constant, whole_number(launched)
+  names.constants.emplace_back(constant, !source.changing_value(parameter.name).empty()
+                                             ? value_in_loop(source, parameter.name, constant, guesses)
+                                         : whole_number(launched)
                                              ? launched + "  # as in the source"
                                              : "1" + guesses.check("the value that the application passes", constant));
 }
@@ -279,7 +288,8 @@ void add_sizes(const DraftSource& source, int dimensions, ProblemNames& names, G
       names.given[source.parameters[i].name] = launched;
   for (const auto& [name, constant] : names.sizes)
     names.constants.emplace_back(
-        constant, names.given.contains(name)
+        constant, !source.changing_value(name).empty() ? value_in_loop(source, name, constant, guesses)
+                  : names.given.contains(name)
                       ? fmt::format("{}  # as in the source", names.given.at(name))
                       : std::to_string(value) +
                             guesses.check("the size that the application uses" + names.unread[name], constant));
