@@ -369,7 +369,8 @@ std::optional<BestResult> RankedResults::winner() const {
                     confidence.probability_best,
                     objective.kind() == Objective::Kind::pareto ? best.size() : 0,
                     gain ? std::optional(gain->factor) : std::nullopt,
-                    default_row ? configuration_text(*default_row) : ""};
+                    default_row ? configuration_text(*default_row) : "",
+                    results.metrics};
 }
 
 TunedSession tune_session(PreparedSession& prepared, const SessionOptions& options) {

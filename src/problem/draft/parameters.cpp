@@ -77,7 +77,9 @@ void read_template(const DraftSource& source, ProblemNames& names, Guesses& gues
     const bool read = parameter.type == "bool" || given.empty() || source.value(given);
     names.add_parameter(
         name,
-        list + guesses.check("values of a template parameter: where they change the result, leave one" +
+        list + guesses.check(fmt::format("values of the template parameter {}, which a macro {} would replace in the "
+                                         "source: where they change the result, leave one",
+                                         parameter.name, parameter.name) +
                                  (read ? std::string()
                                        : fmt::format("; the {} of {} was not understood", given, source.launch_file())),
                              name));

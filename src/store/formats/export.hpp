@@ -31,6 +31,7 @@ struct BestResult {
   std::size_t front = 0;                   ///< points of the Pareto front that it is one of; 0: there is one objective
   std::optional<double> gain;              ///< factor over the default configuration
   std::string default_configuration;       ///< "a=1, b=2"; empty: not measured
+  std::vector<Metric> metrics = {};        ///< of the problem, for their units
 };
 
 /// A C header with one block of #defines per device, selected by -DTARGET_<DEVICE>; the first entry is the default.
