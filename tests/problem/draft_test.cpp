@@ -591,7 +591,8 @@ int main(void) {
 
 TEST_F(Draft, CountsElementsAsTheHostAllocatesThem) {
   const ProblemDraft sweep = draft("sweep.cpp", R"(
-void sweep(int rows, int n, const float* a, float* x) {
+template <int LANES>
+void sweep(int rows, int n, const double* a, double* x) {
   for (int i = 1; i < n; ++i)
     for (int r = 0; r < rows; ++r) {
       const int k = i * rows + r;
@@ -600,8 +601,8 @@ void sweep(int rows, int n, const float* a, float* x) {
 }
 int main() {
   const int rows = 64, n = 32;
-  std::vector<float> a(rows * n), x(rows * n);
-  sweep(rows, n, a.data(), x.data());
+  std::vector<double> a(rows * n), x(rows * n);
+  sweep<8>(rows, n, a.data(), x.data());
 })");
   const Problem problem = parse_problem(sweep.text, folder_ / "p.toml");
   for (const Argument& argument : problem.kernel().arguments)
