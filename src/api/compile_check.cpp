@@ -12,6 +12,7 @@
 #include "ergotune/random.hpp"
 #include "evaluate/compile/compile_step.hpp"
 #include "kernel/configure.hpp"
+#include "kernel/macro_clashes.hpp"
 #include "kernel/occupancy.hpp"
 #include "kernel/problem_notes.hpp"
 #include "kernel/wisdom_key.hpp"
@@ -133,6 +134,7 @@ CompileCheck check_compiling(const Problem& problem, const SearchSpace& space, c
     return std::string();
   };
   check.notes = source_notes(problem, constants, check.device.backend);
+  for (std::string& note : unused_parameter_notes(problem)) check.notes.push_back(std::move(note));
   Random random(seed);
   std::vector<ConfigurationIndex> chosen;
   if (const auto standard = space.default_configuration()) chosen.push_back(*standard);

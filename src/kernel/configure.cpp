@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/text.hpp"
 #include "device/backend.hpp"
 #include "ergotune/error.hpp"
 #include "ergotune/problem.hpp"
@@ -126,8 +127,11 @@ CompileJob make_compile_job(const Problem& problem, const Kernel& kernel, const 
     const auto options = kernel.options.find(group);
     if (options == kernel.options.end()) continue;
     for (const Template& option : options->second) {
-      std::string text = option.render(scope);
-      if (!text.empty()) job.options.push_back(std::move(text));
+      const std::string text = option.render(scope);
+      // a parameter that is the whole option may give several: "-O3 -ffast-math"
+      const bool whole = option.text().starts_with("{{") && option.text().find("}}") + 2 == option.text().size();
+      for (std::string& one : whole ? split(text, ' ') : std::vector{text})
+        if (!one.empty()) job.options.push_back(std::move(one));
     }
   }
   job.function = kernel.function.render(scope);

@@ -378,7 +378,8 @@ std::optional<BestResult> RankedResults::winner() const {
                     objective.kind() == Objective::Kind::pareto ? best.size() : 0,
                     gain ? std::optional(gain->factor) : std::nullopt,
                     gain ? gain->half_width : 0,
-                    default_row ? configuration_text(*default_row) : ""};
+                    default_row ? configuration_text(*default_row) : "",
+                    results.metrics};
 }
 
 TunedSession tune_session(PreparedSession& prepared, const SessionOptions& options) {

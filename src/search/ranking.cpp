@@ -93,9 +93,9 @@ std::string repeats_note(const Repeats& repeats, int confirmation_repeats) {
                              : fmt::format("{:.0f} % {} than", std::abs(change), change < 0 ? "lower" : "higher"),
       repeats.n, 100 * repeats.deviation,
       repeats.deviation > kNoisy && confirmation_repeats > 0 && confirmation_repeats <= kFewRepeats
-          ? fmt::format(", and a probability from {} repeats may be too high (a larger --budget, on a quiet machine, "
+          ? fmt::format(", and a probability from {} repeat{} may be too high (a larger --budget, on a quiet machine, "
                         "repeats them)",
-                        confirmation_repeats)
+                        confirmation_repeats, confirmation_repeats == 1 ? "" : "s")
           : std::string());
 }
 

@@ -137,6 +137,18 @@ TEST(CompileJobs, CarryParametersAndConstantsAsMacros) {
   EXPECT_EQ(job.function, "f<4>");
 }
 
+TEST(CompileJobs, SplitAParameterOfSeveralOptions) {
+  Problem problem = parse_problem(
+      "[parameters]\nOPTIMISE = [\"-O2\", \"-O3 -ffast-math\"]\nT = [\"int\", \"unsigned int\"]\n[kernel]\n"
+      "function = \"f\"\nsource.c.text = ''\noptions.c = [\"{{OPTIMISE}}\", \"-DX={{T}}\", \"-DY=a b\"]\n",
+      "p.toml");
+  DeviceInfo device;
+  device.backend = "host";
+  const CompileJob job =
+      make_compile_job(problem, problem.kernel(), device, {}, {Value("-O3 -ffast-math"), Value("unsigned int")});
+  EXPECT_THAT(job.options, testing::ElementsAre("-O3", "-ffast-math", "-DX=unsigned int", "-DY=a b"));
+}
+
 TEST(Occupancy, IsTheSameInAnExpressionOnEveryProfile) {
   int compared = 0;
   for (const std::string& name : device_profile_names()) {

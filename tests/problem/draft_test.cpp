@@ -552,6 +552,106 @@ std::int64_t default_of(const Problem& problem, const std::string& name) {
   return -1;
 }
 
+// One step of a sort: the host enqueues it in loops, each time with other values.
+TEST_F(Draft, MarksWhatChangesFromLaunchToLaunch) {
+  std::ofstream(folder_ / "step.cl") << R"(
+#ifndef PAIRS
+#define PAIRS 1
+#endif
+kernel void step(global uint* keys, uint n, uint stage, uint pass) {
+  for (uint p = 0; p < PAIRS; ++p) {
+    const uint t = get_global_id(0) * PAIRS + p;
+    if (t >= n / 2) return;
+    if ((t >> stage) & 1) keys[t + (1u << (stage - pass))] = t;
+  }
+})";
+  std::ofstream(folder_ / "main.c") << R"(
+int main(void) {
+  const char* options = "-DPAIRS=2";
+  cl_kernel k = clCreateKernel(prog, "step", &err);
+  cl_uint n = 4096;
+  for (cl_uint other = 0; other < n; ++other) x[other] = 0;
+  for (cl_uint stage = 3; stage < 18; ++stage)
+    for (cl_uint pass = 0; pass <= stage; ++pass) {
+      size_t local = 128, global = n / 2 / 2;
+      clSetKernelArg(k, 0, sizeof keys, &keys); clSetKernelArg(k, 1, sizeof n, &n);
+      clSetKernelArg(k, 2, sizeof stage, &stage); clSetKernelArg(k, 3, sizeof pass, &pass);
+      clEnqueueNDRangeKernel(q, k, 1, NULL, &global, &local, 0, NULL, NULL);
+    }
+})";
+  const ProblemDraft step = draft_problem(folder_ / "step.cl", "", folder_, folder_ / "main.c");
+  const Problem problem = parse_problem(step.text, folder_ / "p.toml");
+  EXPECT_EQ(constant(problem, "STAGE"), 3) << step.text;
+  EXPECT_EQ(constant(problem, "PASS"), 0);
+  EXPECT_EQ(constant(problem, "N_SIZE"), 4096);
+  for (const char* marked : {"STAGE: one of.*main.c", "PASS: one of.*main.c", "grid: .*PAIRS"})
+    EXPECT_THAT(step.questions, Contains(ContainsRegex(marked)));
+  EXPECT_THAT(step.questions, Not(Contains(HasSubstr("N_SIZE"))));
+}
+
+TEST_F(Draft, CountsElementsAsTheHostAllocatesThem) {
+  const ProblemDraft sweep = draft("sweep.cpp", R"(
+template <int LANES>
+void sweep(int rows, int n, const double* a, double* x) {
+  for (int i = 1; i < n; ++i)
+    for (int r = 0; r < rows; ++r) {
+      const int k = i * rows + r;
+      x[k] = a[k] + x[k + rows];
+    }
+}
+int main() {
+  const int rows = 64, n = 32;
+  std::vector<double> a(rows * n), x(rows * n);
+  sweep<8>(rows, n, a.data(), x.data());
+})");
+  const Problem problem = parse_problem(sweep.text, folder_ / "p.toml");
+  for (const Argument& argument : problem.kernel().arguments)
+    if (argument.kind == Argument::Kind::buffer) {
+      EXPECT_EQ(argument.count.evaluate(problem.constants).as_integer(), 64 * 32) << sweep.text;
+    }
+  EXPECT_THAT(sweep.questions, Contains(ContainsRegex("^x: as allocated")));
+  EXPECT_THAT(sweep.questions, Not(Contains(ContainsRegex("^a:"))));
+}
+
+TEST_F(Draft, ABlockHasNoMoreThreadsThanSharedMemoryHasElements) {
+  for (const char* length : {"64", "2 * 32", "WG"}) {
+    const Problem device = problem("rev.cu", fmt::format(R"(
+#define WG 64
+__global__ void rev(const float* in, float* out, int n) {{
+  __shared__ float other[32], s[{}];
+  int i = blockIdx.x * blockDim.x + threadIdx.x, l = threadIdx.x;
+  s[l] = i < n ? in[i] : 0;
+  __syncthreads();
+  if (i < n) out[i] = s[l];
+}}
+void run() {{ rev<<<n / 64, 64>>>(in, out, n); }})",
+                                                         length));
+    if (std::string(length) != "WG") {
+      EXPECT_THAT(values(device, "BLOCK_SIZE_X"), ElementsAre(8, 16, 32, 64)) << length;
+    }
+    const Problem opencl = problem("rev.cl", fmt::format(R"(
+#define WG 64
+__kernel void rev(__global const float* in, __global float* out, int n) {{
+  __local float s[{} + 1];
+  s[get_local_id(0) + 1] = in[get_global_id(0)];
+  if (get_global_id(0) < n) out[get_global_id(0)] = s[get_local_id(0)];
+}})",
+                                                         length));
+    EXPECT_EQ(values(opencl, "BLOCK_SIZE_X").back(), 64) << length << "; the default of 256 is larger";
+  }
+  const Problem named = problem("named.cu", R"(
+#ifndef BLOCK
+#define BLOCK 128
+#endif
+__global__ void rev(const float* in, float* out, int n) {
+  __shared__ float s[256];
+  int i = blockIdx.x * BLOCK + threadIdx.x;
+  s[threadIdx.x] = in[i];
+  if (i < n) out[i] = s[threadIdx.x];
+})");
+  EXPECT_THAT(named.restrictions, Contains(testing::ResultOf([](const auto& r) { return r.label(); }, "BLOCK <= 256")));
+}
+
 // The block loops over a tile; host code beside the kernel shows the rest.
 const char* const kConvolution = R"(
 #ifndef __CUDACC_RTC__

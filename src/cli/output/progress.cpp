@@ -85,7 +85,7 @@ std::string device_shares_text(const std::vector<DeviceShare>& gpus) {
   }
   const std::string lost = there == gpus.size() ? "" : fmt::format("{} of ", there);
   const std::string waiting = idle > 0 ? fmt::format(", {:.0f} % idle", 100 * idle / (busy + idle)) : "";
-  return fmt::format("{}{} devices{}", lost, gpus.size(), waiting);
+  return fmt::format("{}{}{}", lost, counted(gpus.size(), "device"), waiting);
 }
 
 std::size_t terminal_columns() {

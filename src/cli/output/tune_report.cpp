@@ -28,8 +28,9 @@ std::string unconfirmed_text(const Unconfirmed& result, const std::string& unit)
 
 void print_confidence(const Confidence& confidence) {
   if (confidence.probability_best) {
-    fmt::print("  confirmed in {} paired repeats with its rivals: the best of them with {:.0f} % probability",
-               confidence.confirmation_repeats, 100 * *confidence.probability_best);
+    fmt::print("  confirmed in {} with its rivals: the best of them with {:.0f} % probability",
+               counted(static_cast<std::uint64_t>(confidence.confirmation_repeats), "paired repeat"),
+               100 * *confidence.probability_best);
     if (confidence.expected_loss) fmt::print(", expected loss {:.2g} %", 100 * *confidence.expected_loss);
     fmt::print("\n");
     constexpr double kSure = 0.6;

@@ -195,7 +195,9 @@ Rest scalar(const DraftSource& source, const ProblemNames& names, const std::str
     constant = scalar->second;
   if (!constant.empty()) return {fmt::format("value = \"{}\"", constant), ""};
   if (const std::string launched = source.launched_number(name); !launched.empty())
-    return {"value = " + launched, "  # as in the source"};
+    return {"value = " + launched, source.changing_value(name).empty()
+                                       ? "  # as in the source"
+                                       : guesses.check(source.changing_value(name), name)};
   return {"value = 1.0", guesses.check("the value that the application passes", name)};
 }
 
@@ -258,6 +260,19 @@ Rest local_memory(const DraftSource& source, const ProblemNames& names, const Ge
           shown ? "" : guesses.check("local memory for one element for each work item of a block", name)};
 }
 
+/// Returns the value of an expression for the sizes that the launch passes; nullopt where it has other names.
+std::optional<double> value_at_launch(const DraftSource& source, const ProblemNames& names,
+                                      const std::string& expression) {
+  std::map<std::string, Value, std::less<>> values;
+  for (const std::string& name : kernel_source::identifiers_in(expression)) {
+    const std::string* const size = names.source_of(name);
+    const auto value = size ? whole_number(source.launched_number(*size)) : std::nullopt;
+    if (!value) return std::nullopt;
+    values.emplace(name, Value(*value));
+  }
+  return Expression::parse(expression).evaluate_real([&](std::string_view name) { return &values.find(name)->second; });
+}
+
 /// Whether the body reads a buffer as conditions only: `if (mask[i])`, `mask[i] ? a : b`, `!mask[i] && x > 0`.
 bool is_condition(const std::string& body, const std::string& name) {
   static const std::regex kBefore(R"((?:\b(?:if|while) ?\(|&&|\|\||! ?) ?$)"), kAfter(R"(^ ?(?:\)|&&|\|\||\?))");
@@ -304,11 +319,18 @@ Rest buffer(const DraftSource& source, const ProblemNames& names, const Geometry
   }
   count = of_width(element.width, count);
   std::string as_allocated;
-  if (!shown || reader.guessed()) {
-    const std::string name = launched_argument(source, parameter.name);
-    std::string mark;
-    const std::string bytes = allocated_bytes(kernel_source::blank_comments(source.all), name, source.launch.at),
-                      allocated = count_in(source, names, {}, bytes, element, mark);
+  const std::string name = launched_argument(source, parameter.name);
+  std::string mark;
+  const std::string bytes = allocated_bytes(kernel_source::blank_comments(source.all), name, source.launch.at),
+                    allocated = count_in(source, names, {}, bytes, element, mark);
+  if (shown && !reader.guessed()) {
+    const auto own = value_at_launch(source, names, count);
+    const auto given = allocated.empty() ? std::nullopt : value_at_launch(source, names, allocated);
+    if (own && given && *own != *given) {
+      marks.push_back(fmt::format("as allocated in {}, where the body seems to reach {}", source.launch_file(), count));
+      count = allocated;
+    }
+  } else {
     if (!allocated.empty()) count = allocated, as_allocated = "  # as allocated in " + source.launch_file();
     if (allocated.empty()) mark = "the source does not show the number of elements";
     if (!mark.empty()) marks.push_back(mark);

@@ -19,8 +19,10 @@ void read_parameters(const DraftSource& source, ProblemNames& names, Guesses& gu
 
 /// Returns values worth trying for `blocks[dimension]`, a block size. `tiles`: threads of a block and the larger tile
 /// that they work on; `launched`: the size in the source's launch. Without it the default is a block of 256 threads.
+/// `most`: the largest value that the body allows.
 std::string values_of_block(const std::vector<std::string>& blocks, std::size_t dimension,
-                            const std::map<std::string, std::string>& tiles, std::optional<long> launched);
+                            const std::map<std::string, std::string>& tiles, std::optional<long> launched,
+                            std::optional<long> most);
 
 /// Adds parameters for macros that the source leaves open; `factors`: those for the work of a thread. Returns those
 /// that become compiler options.

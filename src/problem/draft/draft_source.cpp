@@ -413,6 +413,37 @@ std::string DraftSource::launched_number(const std::string& parameter) const {
   return found;
 }
 
+std::string DraftSource::changing_value(const std::string& parameter) const {
+  const auto number = static_cast<std::size_t>(
+      std::ranges::find(parameters, parameter, &kernel_source::Parameter::name) - parameters.begin());
+  if (number >= launch.arguments.size()) return {};
+  const std::string text = kernel_source::blank_comments(all);
+  for (const std::size_t behind : ends_of(text, "for", launch.at)) {
+    const std::size_t open = next_character(text, behind);
+    const bool python = open < text.size() && text[open] != '(';
+    std::size_t end = python ? std::min(text.find(':', open), text.size()) : open;
+    for (int depth = 0; !python && end < launch.at; ++end) {
+      depth += text[end] == '(' ? 1 : text[end] == ')' ? -1 : 0;
+      if (depth == 0) break;
+    }
+    if (end >= launch.at) continue;
+    std::string head = text.substr(open, end - open);
+    const std::size_t first = head.find(python ? " in " : ";"), last = head.rfind(';');
+    if (first == std::string::npos) continue;
+    head = head.substr(0, first) + (python ? std::string() : head.substr(last));  // without the condition
+    bool inside = kernel_source::identifiers_in(head).contains(launch.arguments[number]);
+    int braces = 0, brackets = 0;
+    for (std::size_t at = end + 1; inside && !python && at < launch.at; ++at) {
+      brackets += text[at] == '(' ? 1 : text[at] == ')' ? -1 : 0;
+      braces += text[at] == '{' ? 1 : text[at] == '}' ? -1 : 0;
+      inside = braces > 0 || (braces == 0 && text[at] != '}' && (text[at] != ';' || brackets > 0));
+    }
+    if (inside)
+      return fmt::format("one of the values of a loop, as it changes from launch to launch in {}", launch_file());
+  }
+  return {};
+}
+
 std::string host_code_in(const DraftSource& source) {
   if (!source.language.macro.ends_with("_RTC__")) return {};  // NVRTC and hipRTC compile device code only
   for (const Function& function : source.outline.functions) {

@@ -72,6 +72,9 @@ struct DraftSource {
   std::optional<long> value(const std::string& expression) const { return source_value(all, expression, launch.at); }
   /// Returns the number that the launch passes for a parameter of the kernel; empty if it is not found.
   std::string launched_number(const std::string& parameter) const;
+  /// Returns what a mark says of a parameter of the kernel for which the launch passes the counter of a loop around it;
+  /// empty for others.
+  std::string changing_value(const std::string& parameter) const;
   std::string launch_file() const { return host.empty() ? "this file" : host.filename().string(); }
 };
 

@@ -241,15 +241,44 @@ class GeometryReader {
     if (const auto value = source_.value(covered).value_or(0); value > 0) names_.given[*size] = value * each;
   }
 
+  /// The largest block in a dimension for which each array that its threads index is long enough, and that array.
+  struct Most {
+    std::optional<long> threads;
+    std::string array;
+  };
+
+  Most most_threads(std::size_t dimension) const {
+    Most most;
+    for (const KernelUse::SharedArray& array : source_.use.arrays_of_threads(static_cast<int>(dimension))) {
+      const auto words = kernel_source::identifiers_in(array.length);
+      const bool varies = std::ranges::any_of(words, [&](const auto& word) { return names_.tunable.contains(word); });
+      const auto length = varies ? std::nullopt : source_.value(array.length);
+      if (!length || *length <= array.offset || (most.threads && *most.threads <= *length - array.offset)) continue;
+      most = {*length - array.offset, array.name};
+    }
+    return most;
+  }
+
   void add_block_parameters() {
     for (std::size_t d = 0; d < blocks_.size(); ++d) {
       const std::string& name = blocks_[d];
+      const Most most = most_threads(d);
       const bool open = std::ranges::count(names_.undefined, name, &UndefinedName::name) > 0;
-      if ((!open && !free_.contains(name)) || names_.has_parameter(name)) continue;
+      if ((!open && !free_.contains(name)) || names_.has_parameter(name)) {
+        if (most.threads && !whole_number(name)) restrict(fmt::format("{} <= {}", name, *most.threads));
+        continue;
+      }
       std::string values = values_of_block(
           blocks_, d, tiles_,
-          d < source_.launch.block.size() ? source_value(source_.all, source_.launch.block[d]) : std::nullopt);
-      if (open) values += guesses_.check("a macro that the source leaves open; threads of a block", name);
+          d < source_.launch.block.size() ? source_value(source_.all, source_.launch.block[d]) : std::nullopt,
+          most.threads);
+      const std::string why =
+          most.threads ? fmt::format("at most {}, as {} has no more elements", *most.threads, most.array) : "";
+      if (open)
+        values += guesses_.check(
+            "a macro that the source leaves open; threads of a block" + (why.empty() ? why : ", " + why), name);
+      else if (!why.empty())
+        values += "  # " + why;
       names_.add_parameter(name, values);
     }
   }
@@ -295,6 +324,14 @@ class GeometryReader {
       const bool is_size = size && names_.given.contains(*size) && whole_number(*one) == names_.given.at(*size);
       grid.push_back(is_size ? reach : *one);
     }
+    const auto given =
+        kernel_source::identifiers_in(fmt::format("{} {}", fmt::join(grid, " "), fmt::join(blocks_, " ")));
+    for (const std::string& position : source_.use.positions())
+      for (const std::string& name : kernel_source::identifiers_in(position))
+        if (const std::string parameter = names_.in_expressions(name);
+            names_.tunable.contains(name) && !given.contains(parameter) && mark.find(parameter) == std::string::npos)
+          mark += fmt::format("{}positions in the kernel depend on {}, which the launch in {} does not name",
+                              mark.empty() ? "" : "; ", parameter, source_.launch_file());
     grid_ = std::move(grid);
     for (const std::string& restriction : restrictions) restrict(restriction);
     return true;

@@ -259,6 +259,38 @@ std::vector<std::string> KernelUse::shared_memory_dimensions() const {
   return found;
 }
 
+std::vector<KernelUse::SharedArray> KernelUse::arrays_of_threads(int dimension) const {
+  static const std::regex kShared(R"((?:__shared__|\b(?:__)?local\b)([^;()]{0,300});)");
+  const std::regex own("^\\s*" + local_index(dimension) + "\\s*(?:\\+\\s*([0-9]{1,6}))?\\s*$");
+  const auto indices_at = [this](std::size_t open) {  // "TILE", "33" of "[TILE][33]"
+    std::vector<std::string> indices;
+    for (; open < body_.size() && body_[open] == '['; open = body_.find_first_not_of(' ', open)) {
+      indices.push_back(inside_brackets(body_, open));
+      open += indices.back().size() + 2;
+    }
+    return indices;
+  };
+  std::vector<SharedArray> found;
+  for (std::sregex_iterator it(body_.begin(), body_.end(), kShared), end; it != end; ++it)
+    for (const std::string& declared : parts_of((*it)[1].str(), ",")) {
+      const std::size_t bracket = declared.find('[');
+      const std::string head(trimmed(declared.substr(0, bracket)));
+      std::size_t begin = head.size();
+      while (begin > 0 && kernel_source::in_identifier(head[begin - 1])) --begin;
+      const std::string name = head.substr(begin);
+      std::vector<std::string> lengths;
+      for (const std::size_t behind : ends_of(body_, name, bracket == std::string::npos ? 0 : body_.size())) {
+        const std::vector<std::string> indices = indices_at(next_character(body_, behind));
+        if (lengths.empty()) lengths = indices;  // the first occurrence is the declaration
+        std::smatch match;
+        for (std::size_t i = 0; i < std::min(indices.size(), lengths.size()); ++i)
+          if (std::regex_match(indices[i], match, own))
+            found.push_back({name, lengths[i], whole_number(match[1].str()).value_or(0)});
+      }
+    }
+  return found;
+}
+
 BufferUse KernelUse::use_of(const std::string& buffer, int depth) const {
   BufferUse use;
   std::set<std::size_t> renamed;  // where a pointer is set to the buffer
@@ -374,9 +406,17 @@ std::string KernelUse::value_of(const std::string& variable) const {
   return {};
 }
 
+std::vector<std::string> KernelUse::positions() const {
+  static const std::regex kIndex("blockIdx|get_(?:global|group)_id");
+  std::vector<std::string> values;
+  for (const Assignment& one : assignments_)
+    if (std::regex_search(one.value, kIndex)) values.push_back(one.value);
+  return values;
+}
+
 bool KernelUse::is_extent(const std::string& scalar) const {
   const std::string name = "\\b" + scalar + "\\b";
-  return has(body_, "[<>]=?\\s*" + name) || has(body_, "\\*\\s*" + name) || has(body_, name + "\\s*\\*") ||
+  return has(body_, "(?:^|[^<>])[<>]=?\\s*" + name) || has(body_, "\\*\\s*" + name) || has(body_, name + "\\s*\\*") ||
          has(body_, "/\\s*" + name);
 }
 

@@ -37,6 +37,14 @@ class KernelUse {
   /// Returns the block sizes in the declaration of shared memory that has the shape of the block, innermost last; empty
   /// if there is none.
   std::vector<std::string> shared_memory_dimensions() const;
+  /// An array of shared memory that has an element for each thread of a block in one dimension.
+  struct SharedArray {
+    std::string name;
+    std::string length;  ///< its declaration's expression: "64", "2 * TILE"
+    long offset = 0;     ///< the 1 of "s[threadIdx.x + 1]"
+  };
+  /// Returns the declarations of shared memory that the position in the block alone indexes.
+  std::vector<SharedArray> arrays_of_threads(int dimension) const;
   /// Returns the accesses to a buffer, including those through derived pointers: `float* row = x + y * n;`.
   BufferUse use_of(const std::string& buffer) const { return use_of(buffer, 0); }
   /// Returns what a variable or an expression is compared with: "n" for `i < n`.
@@ -55,6 +63,8 @@ class KernelUse {
   static std::optional<int> thread_dimension(const std::string& expression);
   /// Returns the initial value in the declaration of a variable; empty if there is none.
   std::string value_of(const std::string& variable) const;
+  /// Returns the values that variables get from the index of a block or the global index of a thread.
+  std::vector<std::string> positions() const;
   /// True if a scalar is a number of elements or a stride: it occurs as a bound or as a factor.
   bool is_extent(const std::string& scalar) const;
 

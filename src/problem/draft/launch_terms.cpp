@@ -14,6 +14,7 @@ namespace {
 
 /// True for the 2 of "block.y * 2": the work of each thread.
 bool multiplies_block(const std::string& block, const std::string& text, std::size_t begin, std::size_t end) {
+  if (block.empty()) return false;
   const std::string_view before = trimmed(std::string_view(text).substr(0, begin)),
                          after = trimmed(std::string_view(text).substr(end));
   const std::string_view factor = trimmed(before.substr(0, before.size() - before.ends_with('*')));

@@ -77,7 +77,9 @@ void read_template(const DraftSource& source, ProblemNames& names, Guesses& gues
     const bool read = parameter.type == "bool" || given.empty() || source.value(given);
     names.add_parameter(
         name,
-        list + guesses.check("values of a template parameter: where they change the result, leave one" +
+        list + guesses.check(fmt::format("values of the template parameter {}, which a macro {} would replace in the "
+                                         "source: where they change the result, leave one",
+                                         parameter.name, parameter.name) +
                                  (read ? std::string()
                                        : fmt::format("; the {} of {} was not understood", given, source.launch_file())),
                              name));
@@ -130,6 +132,13 @@ void read_macros(const DraftSource& source, ProblemNames& names, Guesses& guesse
   }
 }
 
+/// Returns the first value that a loop around the launch passes for a parameter of the kernel.
+std::string value_in_loop(const DraftSource& source, const std::string& parameter, const std::string& constant,
+                          Guesses& guesses) {
+  const std::string launched = source.launched_number(parameter);
+  return (whole_number(launched) ? launched : "1") + guesses.check(source.changing_value(parameter), constant);
+}
+
 void read_scalar(const DraftSource& source, const kernel_source::Parameter& parameter, ProblemNames& names,
                  Guesses& guesses) {
   const auto element = element_of(resolved(names.types, parameter.type));
@@ -142,7 +151,9 @@ void read_scalar(const DraftSource& source, const kernel_source::Parameter& para
   }
   const std::string constant = names.scalars[parameter.name] = names.macro_name(parameter.name, "_VALUE");
   const std::string launched = source.launched_number(parameter.name);
-  names.constants.emplace_back(constant, whole_number(launched)
+  names.constants.emplace_back(constant, !source.changing_value(parameter.name).empty()
+                                             ? value_in_loop(source, parameter.name, constant, guesses)
+                                         : whole_number(launched)
                                              ? launched + "  # as in the source"
                                              : "1" + guesses.check("the value that the application passes", constant));
 }
@@ -208,22 +219,39 @@ std::pair<const char*, const char*> proposal(const UndefinedName& name, bool for
 }  // namespace
 
 std::string values_of_block(const std::vector<std::string>& blocks, std::size_t dimension,
-                            const std::map<std::string, std::string>& tiles, std::optional<long> launched) {
+                            const std::map<std::string, std::string>& tiles, std::optional<long> launched,
+                            std::optional<long> most) {
   const std::string& name = blocks[dimension];
+  const bool square = blocks.size() > 1 && std::set<std::string>(blocks.begin(), blocks.end()).size() < blocks.size();
+  std::set<long> list;
+  long standard = 16;
   if (launched && !tiles.contains(name)) {
-    std::set<long> list{*launched};
+    standard = *launched;
     for (long size = dimension == 0 ? 8 : 1; size <= (blocks.size() == 1 ? 1024 : dimension == 0 ? 128 : 16); size *= 2)
       list.insert(size);
-    return fmt::format("{{ values = [{}], default = {} }}", fmt::join(list, ", "), *launched);
+  } else if (tiles.size() == 1 && tiles.begin()->second == name) {
+    list = {16, 32, 64};
+    standard = 32;
+  } else if (tiles.contains(name)) {
+    list = {1, 2, 4, 8, 16};
+    standard = 8;
+  } else if (blocks.size() == 1) {
+    list = {32, 64, 128, 256, 512, 1024};
+    standard = 256;
+  } else if (square) {
+    list = {4, 8, 16, 32};
+  } else if (dimension == 0) {
+    list = {8, 16, 32, 64, 128};
+  } else {
+    list = {1, 2, 4, 8, 16};
+    standard = blocks.size() == 2 ? 16 : 4;
   }
-  if (tiles.size() == 1 && tiles.begin()->second == name) return "{ values = [16, 32, 64], default = 32 }";
-  if (tiles.contains(name)) return "{ values = [1, 2, 4, 8, 16], default = 8 }";
-  const bool square = blocks.size() > 1 && std::set<std::string>(blocks.begin(), blocks.end()).size() < blocks.size();
-  return blocks.size() == 1   ? "{ values = [32, 64, 128, 256, 512, 1024], default = 256 }"
-         : square             ? "{ values = [4, 8, 16, 32], default = 16 }"
-         : dimension == 0     ? "{ values = [8, 16, 32, 64, 128], default = 16 }"
-         : blocks.size() == 2 ? "{ values = [1, 2, 4, 8, 16], default = 16 }"
-                              : "{ values = [1, 2, 4, 8, 16], default = 4 }";
+  if (most) {
+    standard = std::min(standard, *most);
+    std::erase_if(list, [&](long size) { return size > *most; });
+  }
+  list.insert(standard);
+  return fmt::format("{{ values = [{}], default = {} }}", fmt::join(list, ", "), standard);
 }
 
 std::vector<std::string> add_undefined(bool for_host, const std::set<std::string>& factors, ProblemNames& names,
@@ -262,7 +290,8 @@ void add_sizes(const DraftSource& source, int dimensions, ProblemNames& names, G
       names.given[source.parameters[i].name] = launched;
   for (const auto& [name, constant] : names.sizes)
     names.constants.emplace_back(
-        constant, names.given.contains(name)
+        constant, !source.changing_value(name).empty() ? value_in_loop(source, name, constant, guesses)
+                  : names.given.contains(name)
                       ? fmt::format("{}  # as in the source", names.given.at(name))
                       : std::to_string(value) +
                             guesses.check("the size that the application uses" + names.unread[name], constant));

@@ -8,6 +8,7 @@
 #include "base/files.hpp"
 #include "ergotune/error.hpp"
 #include "problem/draft/draft_parts.hpp"
+#include "problem/draft/source_text.hpp"
 
 namespace ergotune {
 namespace draft {
@@ -37,7 +38,12 @@ std::string head(const std::string& kernel, const std::vector<std::string>& rest
       "name = \"{}\"\n"
       "objective = \"time\"  # \"energy\" where the device has a sensor: see \"ergotune devices\"\n",
       kernel, kernel);
-  return restrictions.empty() ? text : text + "restrictions = " + quoted(restrictions) + "\n";
+  std::vector<std::string> list;
+  for (const std::string& restriction : restrictions)
+    list.push_back(contains(restriction, {"device."})
+                       ? fmt::format("{{ expression = \"{}\", class = \"device_limit\" }}", restriction)
+                       : fmt::format("\"{}\"", restriction));
+  return list.empty() ? text : fmt::format("{}restrictions = [{}]\n", text, fmt::join(list, ", "));
 }
 
 std::string table(const char* name, const ProblemNames::Pairs& lines) {

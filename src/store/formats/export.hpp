@@ -32,6 +32,7 @@ struct BestResult {
   std::optional<double> gain;              ///< factor over the default configuration; nullopt: not certain
   double gain_half_width = 0;              ///< of its 95 % interval; 0: unknown
   std::string default_configuration;       ///< "a=1, b=2"; empty: not measured
+  std::vector<Metric> metrics = {};        ///< of the problem, for their units
 };
 
 /// A C header with one block of #defines per device, selected by -DTARGET_<DEVICE>; the first entry is the default.

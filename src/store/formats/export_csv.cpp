@@ -74,7 +74,7 @@ std::string provenance_of(const Measurement& m) {
 std::string value_text(const BestResult& best, const std::string& quantity) {
   const auto value = best.measurement.value(quantity);
   if (!value) return {};
-  std::string text = fmt::format("; {} {:.4g} {}", in_comment(quantity), *value, unit_of(quantity));
+  std::string text = fmt::format("; {} {:.4g} {}", in_comment(quantity), *value, unit_of(quantity, best.metrics));
   while (text.back() == ' ') text.pop_back();  // it has no unit
   const double half_width = best.measurement.half_width(quantity);
   if (half_width > 0 && std::isfinite(half_width) && *value != 0)
@@ -90,7 +90,8 @@ std::string certainty_text(const BestResult& best) {
     for (const std::string& name : kernel_source::identifiers_in(best.objective)) text += value_text(best, name);
   if (best.confirmation_repeats == 0)
     return text + (provenance_of(best.measurement) == to_string(Provenance::measured) ? "; not confirmed" : "");
-  text += fmt::format("; confirmed in {} paired repeats", best.confirmation_repeats);
+  text += fmt::format("; confirmed in {} paired repeat{}", best.confirmation_repeats,
+                      best.confirmation_repeats == 1 ? "" : "s");
   if (best.probability_best) text += fmt::format(", the best with {:.0f} % probability", 100 * *best.probability_best);
   return text;
 }

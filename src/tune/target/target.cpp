@@ -11,6 +11,7 @@
 #include "ergotune/problem_file.hpp"
 #include "evaluate/recorded/replay.hpp"
 #include "evaluate/recorded/simulated.hpp"
+#include "kernel/macro_clashes.hpp"
 #include "kernel/problem_notes.hpp"
 #include "kernel/round.hpp"
 #include "measure/code_restrictions.hpp"
@@ -270,6 +271,7 @@ void open_simulated(Target& target, const SetupOptions& options) {
   target.conditions = fmt::format("{}, seed {}", target.evaluator->description(), options.run.seed);
   target.notes.push_back("every number below is simulated, nothing is measured");
   note_source_mistakes_of(target);
+  for (std::string& note : unused_parameter_notes(target.original)) target.notes.push_back(std::move(note));
 }
 
 std::vector<TargetKind>& target_kinds() {
