@@ -36,7 +36,7 @@ struct Section {
   std::string heading;
   std::vector<Row> rows;
   /// JSON Schemas of the alternatives to a table, such as a plain string.
-  Json shorthands = Json::array();
+  std::vector<Json> shorthands;
 };
 
 struct Options {
@@ -113,7 +113,7 @@ class Schema {
  public:
   /// Returns a reference to the section of T, and adds the section at first use.
   template <class T>
-  Json section(const std::string& name, const std::string& heading, Json shorthands = Json::array()) {
+  Json section(const std::string& name, const std::string& heading, std::vector<Json> shorthands = {}) {
     if (!known_.contains(name)) {
       known_.insert({name, sections_.size()});
       sections_.push_back({name, heading, {}, {}});
