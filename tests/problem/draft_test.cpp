@@ -461,6 +461,38 @@ void run(float* x, float* y, int rows_here, int cols) { )" +
     EXPECT_THAT(launched(host), HasSubstr("# CHECK: what the launch covers")) << host;
 }
 
+TEST_F(Draft, AQuotientOfAPositionDoesNotBoundTheThreads) {
+  const auto launch = [&](const std::string& body, const std::string& host) {
+    const std::string text =
+        draft("rows.cu", "__global__ void rows(const float* x, float* y, int n, int m) {\n  " + body +
+                             "\n}\nvoid run(float* x, float* y) {\n  int n = 4096, m = 64;\n" + "  rows<<<" + host +
+                             ", 64>>>(x, y, n, m);\n}\n")
+            .text;
+    return text.substr(text.find("[kernel.launch]"));
+  };
+  const std::string quotient =
+      "int t = blockIdx.x * blockDim.x + threadIdx.x; int row = t / 4; if (row < n) y[row * 4 + t % 4] = x[row];";
+  const std::string product = "int t = blockIdx.x * blockDim.x + threadIdx.x; if (t >= n * m) return; y[t] = x[t];";
+  EXPECT_THAT(launch(quotient, "n * 4 / 64"), HasSubstr("grid = [\"(N_SIZE * 4) // BLOCK_SIZE_X\"]"));
+  EXPECT_THAT(launch(product, "(n * m + 63) / 64"), HasSubstr("(N_SIZE * M_SIZE + BLOCK_SIZE_X - 1) // BLOCK_SIZE_X"));
+  EXPECT_THAT(launch(quotient, "256"), ContainsRegex("(grid|global) = [^\n]*CHECK"));
+  EXPECT_THAT(launch(product, "4096"), ContainsRegex("(grid|global) = [^\n]*CHECK"));
+}
+
+TEST_F(Draft, MarksALaunchOfAnotherNumberOfThreads) {
+  const auto launch = [&](const char* grid) {
+    const std::string text =
+        draft("k.cu",
+              "__global__ void k(float* x, int n) {\n  int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
+              "  if (i < n) x[i] = 1;\n}\nvoid run(float* x) {\n  int n = 1000;\n  k<<<" +
+                  std::string(grid) + ", 64>>>(x, n);\n}\n")
+            .text;
+    return text.substr(text.find("[kernel.launch]"));
+  };
+  for (const char* same : {"(n + 63) / 64", "n / 64", "16"}) EXPECT_THAT(launch(same), Not(HasSubstr("CHECK"))) << same;
+  EXPECT_THAT(launch("4"), ContainsRegex("global = [^\n]*CHECK[^\n]*1000[^\n]*256"));
+}
+
 TEST_F(Draft, AsksWhatItMarksAndNothingElse) {
   for (const char* source : {kRows,
                              "#include <cstdio>\ntemplate <typename T, int V, bool B> __global__ void f(T* x, int n, "

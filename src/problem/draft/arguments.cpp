@@ -122,7 +122,7 @@ std::string ExtentReader::extent_of(const std::string& index, int depth) {
   if (name || (terms.size() > 1 && plain.find('*') == std::string::npos)) {
     for (const std::string& text : use_.bounds_of(plain))
       if (const std::string found = names_.size_in(text); !found.empty()) {
-        guessed_ = guessed_ || parts_of(text, "+").size() > 1;  // k < k0 + PANEL
+        guessed_ = guessed_ || parts_of(text, "+*").size() > 1;  // k < k0 + PANEL, i < width * height
         return found;
       }
   }

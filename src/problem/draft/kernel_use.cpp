@@ -370,6 +370,17 @@ std::vector<std::string> KernelUse::set_from(const std::string& variable) const 
   return names;
 }
 
+bool KernelUse::divides(const std::string& variable) const {
+  if (variable.empty()) return false;
+  if (has(value_of(variable), "[/%]|>>")) return true;
+  return std::any_of(assignments_.begin(), assignments_.end(),
+                     [&](const Assignment& one) { return is_quotient_of(one, variable); });
+}
+
+bool KernelUse::is_quotient_of(const Assignment& one, const std::string& variable) {
+  return one.variable != variable && !one.pointer && has(one.value, "\\b" + variable + "\\b[ )]*(?:[/%]|>>)");
+}
+
 std::string KernelUse::stride_before(const std::string& variable) const {
   return find(body_, "\\*\\s*" + std::string(kIdentifier) + "\\s*\\+\\s*" + variable + "\\b").value_or("");
 }
@@ -410,7 +421,11 @@ std::vector<std::string> KernelUse::positions() const {
   static const std::regex kIndex("blockIdx|get_(?:global|group)_id");
   std::vector<std::string> values;
   for (const Assignment& one : assignments_)
-    if (std::regex_search(one.value, kIndex)) values.push_back(one.value);
+    if (std::regex_search(one.value, kIndex)) {
+      values.push_back(one.value);
+      for (const Assignment& other : assignments_)
+        if (is_quotient_of(other, one.variable)) values.push_back(other.value);
+    }
   return values;
 }
 
