@@ -124,6 +124,21 @@ TEST_F(Draft, FillsConditionsWithZerosAndOnes) {
   EXPECT_THAT(text, Not(ContainsRegex("\"count\"[^\n]*random"))) << "its values are used";
 }
 
+TEST_F(Draft, MarksBuffersWhoseElementsIndexOthersOrBoundLoops) {
+  const std::string text =
+      draft(
+          "k.cu",
+          "__global__ void k(float* y, const float* x, const int* column, const int* begin, const int* weight, int n) "
+          "{\n  int row = blockIdx.x * blockDim.x + threadIdx.x;\n  if (row >= n) return;\n  float sum = 0;\n"
+          "  const int end = begin[row + 1];\n  for (int i = begin[row]; i < end; ++i) {\n"
+          "    const int c = column[i];\n    sum += weight[i] * x[c];\n  }\n  y[row] = sum;\n}\n")
+          .text;
+  EXPECT_THAT(text, ContainsRegex("\"column\"[^\n]*CHECK[^\n]* x[ ,:][^\n]*file"));
+  EXPECT_THAT(text, ContainsRegex("\"begin\"[^\n]*CHECK[^\n]*loop[^\n]*file"));
+  for (const char* data : {"weight", "x", "y"})
+    EXPECT_THAT(text, Not(ContainsRegex("\"" + std::string(data) + "\"[^\n]*file"))) << data;
+}
+
 TEST_F(Draft, RestrictsATileThatALoopCounts) {
   const std::string source =
       "#ifndef TILE\n#define TILE 16\n#endif\n__global__ void rows(const float* x, float* y, int n, int m) {\n"

@@ -343,10 +343,19 @@ Rest buffer(const DraftSource& source, const ProblemNames& names, const Geometry
     marks.emplace_back("one element for each block");
   }
   std::string fill;
-  if (read_only && element.width == 1 && !element.type.starts_with("float") &&
-      is_condition(one_blank(source.kernel.body), parameter.name)) {
+  const bool integers = use.read && element.width == 1 && !element.type.starts_with("float");
+  if (read_only && integers && is_condition(one_blank(source.kernel.body), parameter.name)) {
     fill = ", fill = { random = [0, 1] }";
     marks.emplace_back("zeros and ones in equal shares, as it is read as a condition only");
+  } else if (integers) {
+    const KernelUse::ElementUse elements = source.use.elements_of(parameter.name);
+    std::string deeds = elements.indexed.empty() ? "" : fmt::format("index {}", fmt::join(elements.indexed, ", "));
+    if (elements.bounds_loop) deeds += deeds.empty() ? "bound a loop" : " and bound a loop";
+    if (!deeds.empty())
+      marks.push_back(
+          fmt::format("its elements {}, where random ones (0 to 127) may not fit: give the application's, fill = {{ "
+                      "file = \"{}.bin\" }}, or {{ range = [0, 1] }}",
+                      deeds, parameter.name));
   }
   return {fmt::format("count = \"{}\"{}{}", count, access, fill),
           marks.empty() ? as_allocated : guesses.check(fmt::format("{}", fmt::join(marks, "; ")), parameter.name)};

@@ -6,6 +6,7 @@
 #include <regex>
 #include <set>
 
+#include "base/kernel_source/identifiers.hpp"
 #include "base/kernel_source/outline.hpp"
 #include "base/text.hpp"
 #include "problem/draft/source_text.hpp"
@@ -56,6 +57,18 @@ std::string inside_brackets(const std::string& text, std::size_t open) {
     if ((text[at] == ']' || text[at] == ')') && --depth == 0) return text.substr(open + 1, at - open - 1);
   }
   return {};
+}
+
+/// Returns a text without what is between square brackets.
+std::string without_indices(const std::string& text) {
+  std::string rest;
+  int depth = 0;
+  for (const char c : text) {
+    depth -= c == ']' ? 1 : 0;
+    if (depth <= 0) rest += c;
+    depth += c == '[' ? 1 : 0;
+  }
+  return rest;
 }
 
 /// Returns the factors of each term of a sum of products; products of sums are multiplied out.
@@ -340,6 +353,31 @@ BufferUse KernelUse::use_of(const std::string& buffer, int depth) const {
       use.read = true;
     }
   }
+  return use;
+}
+
+KernelUse::ElementUse KernelUse::elements_of(const std::string& buffer) const {
+  std::set<std::string> holders{buffer};
+  const auto has_holder = [&](const std::string& text) {
+    const auto words = kernel_source::identifiers_in(without_indices(text));
+    return std::ranges::any_of(holders, [&](const std::string& holder) { return words.contains(holder); });
+  };
+  for (int level = 0; level < 3; ++level)  // end = row_begin[row + 1], last = end - 1
+    for (const Assignment& one : assignments_)
+      if (has_holder(one.value)) holders.insert(one.variable);
+  ElementUse use;
+  for (std::size_t at = body_.find('['); at != std::string::npos; at = body_.find('[', at + 1)) {
+    const std::size_t end = body_.find_last_not_of(' ', at - (at > 0 ? 1 : 0)) + 1;
+    std::size_t begin = end;
+    while (begin > 0 && kernel_source::in_identifier(body_[begin - 1])) --begin;
+    const std::string array = body_.substr(begin, end - begin);
+    if (!array.empty() && std::ranges::count(use.indexed, array) == 0 && has_holder(inside_brackets(body_, at)))
+      use.indexed.push_back(array);
+  }
+  for (const char* loop : {"for", "while"})
+    for (const std::size_t behind : ends_of(body_, loop, body_.size()))
+      if (const std::size_t open = next_character(body_, behind); open < body_.size() && body_[open] == '(')
+        use.bounds_loop = use.bounds_loop || has_holder(inside_brackets(body_, open));
   return use;
 }
 

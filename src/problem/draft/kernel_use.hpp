@@ -47,6 +47,12 @@ class KernelUse {
   std::vector<SharedArray> arrays_of_threads(int dimension) const;
   /// Returns the accesses to a buffer, including those through derived pointers: `float* row = x + y * n;`.
   BufferUse use_of(const std::string& buffer) const { return use_of(buffer, 0); }
+  /// What the elements of a buffer decide beside values.
+  struct ElementUse {
+    std::vector<std::string> indexed;  ///< arrays: "x" for `x[column[i]]`, also through variables
+    bool bounds_loop = false;          ///< `i < row_begin[row + 1]`
+  };
+  ElementUse elements_of(const std::string& buffer) const;
   /// Returns what a variable or an expression is compared with: "n" for `i < n`.
   std::vector<std::string> bounds_of(const std::string& expression) const;
   /// Returns the variables whose values are computed from `variable`.
