@@ -362,6 +362,28 @@ __global__ void f(const Pulse* pulses, Pair* pairs, int n) {
               Contains(HasSubstr("uint8")));
 }
 
+TEST_F(Draft, DescribesAStructureByValueByItsMembers) {
+  const std::string kernel =
+      "struct Grid { float h; int width, height; };\n__global__ void blur(Grid g, const float* a, float* b) {\n"
+      "  const int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;\n"
+      "  if (x >= g.width || y >= g.height) return;\n  b[y * g.width + x] = a[y * g.width + x] * g.h;\n}\n";
+  for (const char* grid : {"Grid g{0.5f, width, height};", "Grid g = {.h = 0.5f, .width = width, .height = height};",
+                           "Grid g; g.h = 0.5f; g.width = width; g.height = height;"}) {
+    const Problem blur = problem(
+        "blur.cu", kernel + "void run(float* a, float* b) {\n  const int width = 1920, height = 1080;\n  " + grid +
+                       "\n  blur<<<dim3((width + 31) / 32, (height + 7) / 8), dim3(32, 8)>>>(g, a, b);\n}\n");
+    const Argument& argument = blur.kernel().arguments.front();
+    EXPECT_EQ(argument.type_name, "Grid");
+    ASSERT_EQ(argument.fields.size(), 3u);
+    const Constants& constants = blur.constants;
+    EXPECT_EQ(argument.fields[0].value.evaluate(constants).as_real(), 0.5) << grid;
+    EXPECT_EQ(argument.fields[1].value.evaluate(constants).as_integer(), 1920) << grid;
+    ASSERT_EQ(blur.kernel().launch.global.size(), 2u) << grid;
+    EXPECT_EQ(blur.kernel().launch.global[1].evaluate(constants).as_integer(), 1080) << grid;
+    EXPECT_EQ(blur.kernel().arguments[1].count.evaluate(constants).as_integer(), 1920 * 1080);
+  }
+}
+
 TEST_F(Draft, NamesWhatCannotBeTunedYet) {
   const auto questions = draft("fixed.cu", R"(
 #define RADIUS 3

@@ -361,12 +361,30 @@ Rest buffer(const DraftSource& source, const ProblemNames& names, const Geometry
           marks.empty() ? as_allocated : guesses.check(fmt::format("{}", fmt::join(marks, "; ")), parameter.name)};
 }
 
+std::string structure(const DraftSource& source, const ProblemNames& names, const Structure& whole, Guesses& guesses) {
+  std::string lines = fmt::format("  {{ name = \"{}\", type = \"{}\", fields = [\n", whole.name, whole.type);
+  for (std::size_t i = 0; i < whole.members.size(); ++i) {
+    const kernel_source::Parameter& member = source.parameters[whole.first + i];
+    const auto [fields, comment] = scalar(source, names, member.name, guesses);
+    lines += fmt::format("    {{ name = \"{}\", type = \"{}\", {} }},{}\n", whole.members[i],
+                         element_of(member.type).value_or(Element{"float32"}).type, fields, comment);
+  }
+  return lines + "  ] },\n";
+}
+
 }  // namespace
 
 DraftArguments derive_arguments(const DraftSource& source, const ProblemNames& names, const Geometry& geometry,
                                 Guesses& guesses) {
   DraftArguments arguments;
-  for (const kernel_source::Parameter& parameter : source.parameters) {
+  for (std::size_t number = 0; number < source.parameters.size(); ++number) {
+    const auto whole = std::ranges::find(source.structures, number, &Structure::first);
+    if (whole != source.structures.end()) {
+      arguments.lines += structure(source, names, *whole, guesses);
+      number += whole->members.size() - 1;
+      continue;
+    }
+    const kernel_source::Parameter& parameter = source.parameters[number];
     const std::string type = resolved(names.types, parameter.type);
     const auto element = element_of(type);
     const bool structure = type.starts_with("uint8[");  // add_structures
@@ -377,9 +395,11 @@ DraftArguments derive_arguments(const DraftSource& source, const ProblemNames& n
                         source.file.string(), parameter.name, type));
       guesses.ask(
           fmt::format("{}: the type \"{}\" is not known and float32 was assumed; {}", parameter.name, parameter.type,
-                      parameter.pointer ? "a buffer of structures has type = \"uint8\", a count of bytes, and fill = { "
-                                          "file = ... }"
-                                        : "\"fields\" describes a structure"));
+                      parameter.pointer
+                          ? "a buffer of structures has type = \"uint8\", a count of bytes, and fill = { "
+                            "file = ... }"
+                          : "a structure is { name = \"" + parameter.name + "\", type = \"" + parameter.type +
+                                "\", fields = [{ name = \"rows\", type = \"int32\", value = 1 }] } with its members"));
     } else if (structure) {
       guesses.ask(
           fmt::format("{}: {} is a structure of {} bytes: give the buffer real ones with fill = {{ file = "

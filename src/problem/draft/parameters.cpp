@@ -141,8 +141,11 @@ std::string value_in_loop(const DraftSource& source, const std::string& paramete
 
 void read_scalar(const DraftSource& source, const kernel_source::Parameter& parameter, ProblemNames& names,
                  Guesses& guesses) {
-  const auto element = element_of(resolved(names.types, parameter.type));
-  if (!element || !(element->type.starts_with("int") || element->type.starts_with("uint"))) return;
+  const std::string type = resolved(names.types, parameter.type);
+  const auto element = element_of(type);
+  if (!element || type.starts_with("uint8[") ||
+      !(element->type.starts_with("int") || element->type.starts_with("uint")))
+    return;
   const bool absent = !kernel_source::identifiers_in(source.kernel.body).contains(parameter.name);
   if (source.use.is_extent(parameter.name) || absent) {
     const std::string constant = names.add_size(parameter.name);
