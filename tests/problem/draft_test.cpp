@@ -170,6 +170,8 @@ TEST_F(Draft, TakesNumbersThatTheHostPasses) {
   for (const char* passed : {"value = -2.5", "value = 1e-06", "MODE = 3", "N_SIZE = 64"})
     EXPECT_THAT(text, HasSubstr(passed)) << text;
   EXPECT_THAT(text, Not(ContainsRegex("value = [^\n]*CHECK")));
+  for (const char* passed : {"value = -2.5", "MODE = 3", "N_SIZE = 64"})
+    EXPECT_THAT(text, ContainsRegex(std::string(passed) + "[^\n]*run\\.py"));
 }
 
 TEST_F(Draft, MarksLocalMemoryUnlessEachWorkItemHasItsOwnElement) {

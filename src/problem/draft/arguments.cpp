@@ -196,7 +196,7 @@ Rest scalar(const DraftSource& source, const ProblemNames& names, const std::str
   if (!constant.empty()) return {fmt::format("value = \"{}\"", constant), ""};
   if (const std::string launched = source.launched_number(name); !launched.empty())
     return {"value = " + launched, source.changing_value(name).empty()
-                                       ? "  # as in the source"
+                                       ? source.as_launched()
                                        : guesses.check(source.changing_value(name), name)};
   return {"value = 1.0", guesses.check("the value that the application passes", name)};
 }
@@ -214,6 +214,8 @@ std::string count_in(const DraftSource& source, const ProblemNames& names, const
   if (factors.size() < 2 || own == factors.end() || parts_of(*bytes, "+-/").size() > 1)
     return fmt::format("({}) // {}", *bytes, size);
   factors.erase(own);
+  if (std::ranges::count(factors, "1") < std::ssize(factors)) std::erase(factors, "1");
+  if (factors.size() == 1) return without_parentheses(factors.front());
   return fmt::format("{}", fmt::join(factors, " * "));
 }
 

@@ -85,6 +85,8 @@ struct DraftSource {
   /// Returns what a mark says of a parameter of the kernel for which the launch passes the counter of a loop around it;
   /// empty for others.
   std::string changing_value(const std::string& parameter) const;
+  /// What a comment says of a value that the launch passes.
+  std::string as_launched() const { return "  # as in " + (host.empty() ? "the source" : host.filename().string()); }
   std::string launch_file() const { return host.empty() ? "this file" : host.filename().string(); }
 };
 

@@ -288,8 +288,10 @@ class GeometryReader {
       const std::string why =
           most.threads ? fmt::format("at most {}, as {} has no more elements", *most.threads, most.array) : "";
       if (open)
-        values += guesses_.check(
-            "a macro that the source leaves open; threads of a block" + (why.empty() ? why : ", " + why), name);
+        values +=
+            guesses_.check("a macro that the source leaves open, perhaps threads of a block: give values that work" +
+                               (why.empty() ? why : ", " + why),
+                           name);
       else if (!why.empty())
         values += "  # " + why;
       names_.add_parameter(name, values);

@@ -81,7 +81,8 @@ void split_structures(DraftSource& source) {
   for (std::size_t i = 0; i < source.parameters.size(); ++i) {
     const Parameter whole = source.parameters[i];
     if (whole.pointer || !std::ranges::all_of(whole.name, kernel_source::in_identifier) ||
-        element_of(resolved(types, whole.type))) continue;
+        element_of(resolved(types, whole.type)))
+      continue;
     std::vector<Parameter> members = members_of(source.all, types, whole.type);
     if (members.empty()) continue;
     std::vector<std::string>& arguments = source.launch.arguments;
