@@ -359,7 +359,8 @@ BufferUse KernelUse::use_of(const std::string& buffer, int depth) const {
 KernelUse::ElementUse KernelUse::elements_of(const std::string& buffer) const {
   std::set<std::string> holders{buffer};
   const auto has_holder = [&](const std::string& text) {
-    const auto words = kernel_source::identifiers_in(without_indices(text));
+    static const std::regex kMember(R"(\.\s?[A-Za-z_])");  // x of blockIdx.x is no variable
+    const auto words = kernel_source::identifiers_in(std::regex_replace(without_indices(text), kMember, "._"));
     return std::ranges::any_of(holders, [&](const std::string& holder) { return words.contains(holder); });
   };
   for (int level = 0; level < 3; ++level)  // end = row_begin[row + 1], last = end - 1
@@ -416,7 +417,8 @@ bool KernelUse::divides(const std::string& variable) const {
 }
 
 bool KernelUse::is_quotient_of(const Assignment& one, const std::string& variable) {
-  return one.variable != variable && !one.pointer && has(one.value, "\\b" + variable + "\\b[ )]*(?:[/%]|>>)");
+  return one.variable != variable && !one.pointer &&
+         has(without_indices(one.value), "\\b" + variable + "\\b[ )]*(?:[/%]|>>)");
 }
 
 std::string KernelUse::stride_before(const std::string& variable) const {

@@ -213,7 +213,7 @@ std::pair<const char*, const char*> proposal(const UndefinedName& name, bool for
   if (contains(text, {"CHUNK"})) return {"{ values = [1, 4, 16, 64], default = 16 }", "a chunk"};
   if (text.size() == 2 && text[0] == 'B' && contains(text, {"M", "N", "K"}))  // matrix tiles
     return {"[16, 32, 64, 128]", "the size of a tile"};
-  if (!contains(text, {"BLOCK", "TILE", "SIZE", "DIM", "THREADS", "GROUP"})) return {"[1, 2, 4]", "one worth trying"};
+  if (!contains(text, {"BLOCK", "TILE", "SIZE", "DIM", "THREADS", "GROUP"})) return {"[1, 2, 4]", "a parameter"};
   if (for_host) return {"{ values = [8, 16, 32, 64, 128], default = 32 }", "the size of a block"};
   return {"{ values = [4, 8, 16, 32], default = 16 }", "the size of a block or a tile"};
 }
