@@ -59,6 +59,16 @@ std::string inside_brackets(const std::string& text, std::size_t open) {
   return {};
 }
 
+/// Returns a text up to a closing parenthesis that it does not open.
+std::string up_to_closing(const std::string& text) {
+  int depth = 0;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    depth += text[at] == '(' ? 1 : text[at] == ')' ? -1 : 0;
+    if (depth < 0) return text.substr(0, at);
+  }
+  return text;
+}
+
 /// Returns a text without what is between square brackets.
 std::string without_indices(const std::string& text) {
   std::string rest;
@@ -396,7 +406,7 @@ std::vector<std::string> KernelUse::bounds_of(const std::string& expression) con
   const std::regex pattern(begin + name + "\\s*(?:\\+\\s*[A-Za-z_0-9]+\\s*)?(?:<=?|>=?)([^<>;&|?]+)");
   std::vector<std::string> found;
   for (std::sregex_iterator it(body_.begin(), body_.end(), pattern), end; it != end; ++it)
-    found.push_back((*it)[1].str().substr(0, 200));
+    found.push_back(up_to_closing((*it)[1].str().substr(0, 200)));
   return found;
 }
 
