@@ -124,6 +124,21 @@ TEST_F(Draft, FillsConditionsWithZerosAndOnes) {
   EXPECT_THAT(text, Not(ContainsRegex("\"count\"[^\n]*random"))) << "its values are used";
 }
 
+TEST_F(Draft, MarksBuffersWhoseElementsIndexOthersOrBoundLoops) {
+  const std::string text =
+      draft(
+          "k.cu",
+          "__global__ void k(float* y, const float* x, const int* column, const int* begin, const int* weight, int n) "
+          "{\n  int row = blockIdx.x * blockDim.x + threadIdx.x;\n  if (row >= n) return;\n  float sum = 0;\n"
+          "  const int end = begin[row + 1];\n  for (int i = begin[row]; i < end; ++i) {\n"
+          "    const int c = column[i];\n    sum += weight[i] * x[c];\n  }\n  y[row] = sum;\n}\n")
+          .text;
+  EXPECT_THAT(text, ContainsRegex("\"column\"[^\n]*CHECK[^\n]* x[ ,:][^\n]*file"));
+  EXPECT_THAT(text, ContainsRegex("\"begin\"[^\n]*CHECK[^\n]*loop[^\n]*file"));
+  for (const char* data : {"weight", "x", "y"})
+    EXPECT_THAT(text, Not(ContainsRegex("\"" + std::string(data) + "\"[^\n]*file"))) << data;
+}
+
 TEST_F(Draft, RestrictsATileThatALoopCounts) {
   const std::string source =
       "#ifndef TILE\n#define TILE 16\n#endif\n__global__ void rows(const float* x, float* y, int n, int m) {\n"
@@ -155,6 +170,8 @@ TEST_F(Draft, TakesNumbersThatTheHostPasses) {
   for (const char* passed : {"value = -2.5", "value = 1e-06", "MODE = 3", "N_SIZE = 64"})
     EXPECT_THAT(text, HasSubstr(passed)) << text;
   EXPECT_THAT(text, Not(ContainsRegex("value = [^\n]*CHECK")));
+  for (const char* passed : {"value = -2.5", "MODE = 3", "N_SIZE = 64"})
+    EXPECT_THAT(text, ContainsRegex(std::string(passed) + "[^\n]*run\\.py"));
 }
 
 TEST_F(Draft, MarksLocalMemoryUnlessEachWorkItemHasItsOwnElement) {
@@ -347,6 +364,28 @@ __global__ void f(const Pulse* pulses, Pair* pairs, int n) {
               Contains(HasSubstr("uint8")));
 }
 
+TEST_F(Draft, DescribesAStructureByValueByItsMembers) {
+  const std::string kernel =
+      "struct Grid { float h; int width, height; };\n__global__ void blur(Grid g, const float* a, float* b) {\n"
+      "  const int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;\n"
+      "  if (x >= g.width || y >= g.height) return;\n  b[y * g.width + x] = a[y * g.width + x] * g.h;\n}\n";
+  for (const char* grid : {"Grid g{0.5f, width, height};", "Grid g = {.h = 0.5f, .width = width, .height = height};",
+                           "Grid g; g.h = 0.5f; g.width = width; g.height = height;"}) {
+    const Problem blur = problem(
+        "blur.cu", kernel + "void run(float* a, float* b) {\n  const int width = 1920, height = 1080;\n  " + grid +
+                       "\n  blur<<<dim3((width + 31) / 32, (height + 7) / 8), dim3(32, 8)>>>(g, a, b);\n}\n");
+    const Argument& argument = blur.kernel().arguments.front();
+    EXPECT_EQ(argument.type_name, "Grid");
+    ASSERT_EQ(argument.fields.size(), 3u);
+    const Constants& constants = blur.constants;
+    EXPECT_EQ(argument.fields[0].value.evaluate(constants).as_real(), 0.5) << grid;
+    EXPECT_EQ(argument.fields[1].value.evaluate(constants).as_integer(), 1920) << grid;
+    ASSERT_EQ(blur.kernel().launch.global.size(), 2u) << grid;
+    EXPECT_EQ(blur.kernel().launch.global[1].evaluate(constants).as_integer(), 1080) << grid;
+    EXPECT_EQ(blur.kernel().arguments[1].count.evaluate(constants).as_integer(), 1920 * 1080);
+  }
+}
+
 TEST_F(Draft, NamesWhatCannotBeTunedYet) {
   const auto questions = draft("fixed.cu", R"(
 #define RADIUS 3
@@ -459,6 +498,38 @@ void run(float* x, float* y, int rows_here, int cols) { )" +
                            "rows<<<ceil(rows_here / 4), dim3(64, 4)>>>(x, y, rows_here, cols);",      // a function
                            "rows<<<25, dim3(64, 4)>>>(x, y, rows_here, cols);"})  // covers less with another block
     EXPECT_THAT(launched(host), HasSubstr("# CHECK: what the launch covers")) << host;
+}
+
+TEST_F(Draft, AQuotientOfAPositionDoesNotBoundTheThreads) {
+  const auto launch = [&](const std::string& body, const std::string& host) {
+    const std::string text =
+        draft("rows.cu", "__global__ void rows(const float* x, float* y, int n, int m) {\n  " + body +
+                             "\n}\nvoid run(float* x, float* y) {\n  int n = 4096, m = 64;\n" + "  rows<<<" + host +
+                             ", 64>>>(x, y, n, m);\n}\n")
+            .text;
+    return text.substr(text.find("[kernel.launch]"));
+  };
+  const std::string quotient =
+      "int t = blockIdx.x * blockDim.x + threadIdx.x; int row = t / 4; if (row < n) y[row * 4 + t % 4] = x[row];";
+  const std::string product = "int t = blockIdx.x * blockDim.x + threadIdx.x; if (t >= n * m) return; y[t] = x[t];";
+  EXPECT_THAT(launch(quotient, "n * 4 / 64"), HasSubstr("grid = [\"(N_SIZE * 4) // BLOCK_SIZE_X\"]"));
+  EXPECT_THAT(launch(product, "(n * m + 63) / 64"), HasSubstr("(N_SIZE * M_SIZE + BLOCK_SIZE_X - 1) // BLOCK_SIZE_X"));
+  EXPECT_THAT(launch(quotient, "256"), ContainsRegex("(grid|global) = [^\n]*CHECK"));
+  EXPECT_THAT(launch(product, "4096"), ContainsRegex("(grid|global) = [^\n]*CHECK"));
+}
+
+TEST_F(Draft, MarksALaunchOfAnotherNumberOfThreads) {
+  const auto launch = [&](const char* grid) {
+    const std::string text =
+        draft("k.cu",
+              "__global__ void k(float* x, int n) {\n  int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
+              "  if (i < n) x[i] = 1;\n}\nvoid run(float* x) {\n  int n = 1000;\n  k<<<" +
+                  std::string(grid) + ", 64>>>(x, n);\n}\n")
+            .text;
+    return text.substr(text.find("[kernel.launch]"));
+  };
+  for (const char* same : {"(n + 63) / 64", "n / 64", "16"}) EXPECT_THAT(launch(same), Not(HasSubstr("CHECK"))) << same;
+  EXPECT_THAT(launch("4"), ContainsRegex("global = [^\n]*CHECK[^\n]*1000[^\n]*256"));
 }
 
 TEST_F(Draft, AsksWhatItMarksAndNothingElse) {

@@ -122,7 +122,7 @@ std::string ExtentReader::extent_of(const std::string& index, int depth) {
   if (name || (terms.size() > 1 && plain.find('*') == std::string::npos)) {
     for (const std::string& text : use_.bounds_of(plain))
       if (const std::string found = names_.size_in(text); !found.empty()) {
-        guessed_ = guessed_ || parts_of(text, "+").size() > 1;  // k < k0 + PANEL
+        guessed_ = guessed_ || parts_of(text, "+*").size() > 1;  // k < k0 + PANEL, i < width * height
         return found;
       }
   }
@@ -196,7 +196,7 @@ Rest scalar(const DraftSource& source, const ProblemNames& names, const std::str
   if (!constant.empty()) return {fmt::format("value = \"{}\"", constant), ""};
   if (const std::string launched = source.launched_number(name); !launched.empty())
     return {"value = " + launched, source.changing_value(name).empty()
-                                       ? "  # as in the source"
+                                       ? source.as_launched()
                                        : guesses.check(source.changing_value(name), name)};
   return {"value = 1.0", guesses.check("the value that the application passes", name)};
 }
@@ -214,6 +214,8 @@ std::string count_in(const DraftSource& source, const ProblemNames& names, const
   if (factors.size() < 2 || own == factors.end() || parts_of(*bytes, "+-/").size() > 1)
     return fmt::format("({}) // {}", *bytes, size);
   factors.erase(own);
+  if (std::ranges::count(factors, "1") < std::ssize(factors)) std::erase(factors, "1");
+  if (factors.size() == 1) return without_parentheses(factors.front());
   return fmt::format("{}", fmt::join(factors, " * "));
 }
 
@@ -343,13 +345,33 @@ Rest buffer(const DraftSource& source, const ProblemNames& names, const Geometry
     marks.emplace_back("one element for each block");
   }
   std::string fill;
-  if (read_only && element.width == 1 && !element.type.starts_with("float") &&
-      is_condition(one_blank(source.kernel.body), parameter.name)) {
+  const bool integers = use.read && element.width == 1 && !element.type.starts_with("float");
+  if (read_only && integers && is_condition(one_blank(source.kernel.body), parameter.name)) {
     fill = ", fill = { random = [0, 1] }";
     marks.emplace_back("zeros and ones in equal shares, as it is read as a condition only");
+  } else if (integers) {
+    const KernelUse::ElementUse elements = source.use.elements_of(parameter.name);
+    std::string deeds = elements.indexed.empty() ? "" : fmt::format("index {}", fmt::join(elements.indexed, ", "));
+    if (elements.bounds_loop) deeds += deeds.empty() ? "bound a loop" : " and bound a loop";
+    if (!deeds.empty())
+      marks.push_back(
+          fmt::format("its elements {}, where random ones (0 to 127) may not fit: give the application's, fill = {{ "
+                      "file = \"{}.bin\" }}, or {{ range = [0, 1] }}",
+                      deeds, parameter.name));
   }
   return {fmt::format("count = \"{}\"{}{}", count, access, fill),
           marks.empty() ? as_allocated : guesses.check(fmt::format("{}", fmt::join(marks, "; ")), parameter.name)};
+}
+
+std::string structure(const DraftSource& source, const ProblemNames& names, const Structure& whole, Guesses& guesses) {
+  std::string lines = fmt::format("  {{ name = \"{}\", type = \"{}\", fields = [\n", whole.name, whole.type);
+  for (std::size_t i = 0; i < whole.members.size(); ++i) {
+    const kernel_source::Parameter& member = source.parameters[whole.first + i];
+    const auto [fields, comment] = scalar(source, names, member.name, guesses);
+    lines += fmt::format("    {{ name = \"{}\", type = \"{}\", {} }},{}\n", whole.members[i],
+                         element_of(member.type).value_or(Element{"float32"}).type, fields, comment);
+  }
+  return lines + "  ] },\n";
 }
 
 }  // namespace
@@ -357,7 +379,14 @@ Rest buffer(const DraftSource& source, const ProblemNames& names, const Geometry
 DraftArguments derive_arguments(const DraftSource& source, const ProblemNames& names, const Geometry& geometry,
                                 Guesses& guesses) {
   DraftArguments arguments;
-  for (const kernel_source::Parameter& parameter : source.parameters) {
+  for (std::size_t number = 0; number < source.parameters.size(); ++number) {
+    const auto whole = std::ranges::find(source.structures, number, &Structure::first);
+    if (whole != source.structures.end()) {
+      arguments.lines += structure(source, names, *whole, guesses);
+      number += whole->members.size() - 1;
+      continue;
+    }
+    const kernel_source::Parameter& parameter = source.parameters[number];
     const std::string type = resolved(names.types, parameter.type);
     const auto element = element_of(type);
     const bool structure = type.starts_with("uint8[");  // add_structures
@@ -368,9 +397,11 @@ DraftArguments derive_arguments(const DraftSource& source, const ProblemNames& n
                         source.file.string(), parameter.name, type));
       guesses.ask(
           fmt::format("{}: the type \"{}\" is not known and float32 was assumed; {}", parameter.name, parameter.type,
-                      parameter.pointer ? "a buffer of structures has type = \"uint8\", a count of bytes, and fill = { "
-                                          "file = ... }"
-                                        : "\"fields\" describes a structure"));
+                      parameter.pointer
+                          ? "a buffer of structures has type = \"uint8\", a count of bytes, and fill = { "
+                            "file = ... }"
+                          : "a structure is { name = \"" + parameter.name + "\", type = \"" + parameter.type +
+                                "\", fields = [{ name = \"rows\", type = \"int32\", value = 1 }] } with its members"));
     } else if (structure) {
       guesses.ask(
           fmt::format("{}: {} is a structure of {} bytes: give the buffer real ones with fill = {{ file = "

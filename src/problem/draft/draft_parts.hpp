@@ -69,6 +69,9 @@ std::optional<std::string> launched_grid(const DraftSource& source, const Proble
                                          bool of_block, const std::vector<std::string>& blocks,
                                          std::vector<std::string>& restrictions, std::string* mark);
 
+/// Returns the number of blocks that the launch starts in a dimension; nullopt where the source does not show it.
+std::optional<long> launched_blocks(const DraftSource& source, std::size_t dimension);
+
 /// Whether an expression of the launch names its block, so that it holds for other blocks.
 bool names_block(const SourceLaunch& launch, const std::string& expression);
 /// Whether the launch divides by the block without rounding up.

@@ -16,6 +16,7 @@
 #include "ergotune/problem.hpp"
 #include "problem/draft/opencl_launch.hpp"
 #include "problem/draft/source_text.hpp"
+#include "problem/draft/structures.hpp"
 #include "problem/element_type.hpp"
 #include "problem/files/includes.hpp"
 
@@ -358,22 +359,24 @@ DraftSource read_draft_source(const std::string& text, const std::filesystem::pa
   const auto parameters = kernel_source::parameters_of(kernel.parameters, true);
   if (std::ranges::any_of(parameters, [](const auto& parameter) { return parameter.name.empty(); }))
     throw UserError(fmt::format("{}: a parameter of {} has no name", file.string(), kernel.name));
-  return {file,
-          host.file,
-          folders,
-          *language,
-          all,
-          compiled,
-          outline,
-          kernel,
-          parameters,
-          built,
-          options_of_build(words),
-          language->key == "opencl" ? opencl_launch(all, kernel.name)
-          : language->for_host      ? host_call(all, kernel.name, parameters.size())
-                                    : source_launch(all, kernel.name),
-          KernelUse(kernel.body),
-          kernel_source::identifiers_of_kernel(headers + compiled, kernel.name)};
+  DraftSource source{file,
+                     host.file,
+                     folders,
+                     *language,
+                     all,
+                     compiled,
+                     outline,
+                     kernel,
+                     parameters,
+                     built,
+                     options_of_build(words),
+                     language->key == "opencl" ? opencl_launch(all, kernel.name)
+                     : language->for_host      ? host_call(all, kernel.name, parameters.size())
+                                               : source_launch(all, kernel.name),
+                     KernelUse(kernel.body),
+                     kernel_source::identifiers_of_kernel(headers + compiled, kernel.name)};
+  split_structures(source);
+  return source;
 }
 
 std::string DraftSource::set_to(const std::string& variable) const {
@@ -398,6 +401,12 @@ std::string DraftSource::unread_value(const std::string& macro) const {
 }
 
 bool DraftSource::returns_void() const { return has_no_result(kernel); }
+
+std::size_t DraftSource::argument_count() const {
+  std::size_t count = parameters.size() + structures.size();
+  for (const Structure& structure : structures) count -= structure.members.size();
+  return count;
+}
 
 std::string DraftSource::launched_number(const std::string& parameter) const {
   const auto number = static_cast<std::size_t>(

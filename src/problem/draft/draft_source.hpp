@@ -44,6 +44,13 @@ struct SourceLanguage {
 /// Returns nullptr for a file of another language.
 const SourceLanguage* known_language(const std::filesystem::path& file);
 
+/// A parameter that is a structure by value, whose members stand for it in the parameters from `first`.
+struct Structure {
+  std::string name, type;
+  std::size_t first = 0;
+  std::vector<std::string> members;
+};
+
 struct DraftSource {
   std::filesystem::path file, host;
   std::vector<std::string> header_folders;  ///< the file's own, then those that the user names
@@ -58,6 +65,7 @@ struct DraftSource {
   SourceLaunch launch;
   KernelUse use;
   kernel_source::Identifiers used;  ///< identifiers of the kernel and what it calls
+  std::vector<Structure> structures = {};
 
   /// Returns the expression that a variable is set to before the launch; empty if there is none.
   std::string set_to(const std::string& variable) const;
@@ -67,6 +75,8 @@ struct DraftSource {
   /// empty for others.
   std::string unread_value(const std::string& macro) const;
   bool returns_void() const;
+  /// Returns the number of arguments of the kernel, structures counted as one.
+  std::size_t argument_count() const;
   std::vector<std::string> include_folders() const { return {header_folders.begin() + 1, header_folders.end()}; }
   /// Returns the value of an expression at the launch.
   std::optional<long> value(const std::string& expression) const { return source_value(all, expression, launch.at); }
@@ -75,6 +85,8 @@ struct DraftSource {
   /// Returns what a mark says of a parameter of the kernel for which the launch passes the counter of a loop around it;
   /// empty for others.
   std::string changing_value(const std::string& parameter) const;
+  /// What a comment says of a value that the launch passes.
+  std::string as_launched() const { return "  # as in " + (host.empty() ? "the source" : host.filename().string()); }
   std::string launch_file() const { return host.empty() ? "this file" : host.filename().string(); }
 };
 

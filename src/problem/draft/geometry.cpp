@@ -7,6 +7,7 @@
 #include <optional>
 #include <regex>
 
+#include "ergotune/problem.hpp"
 #include "problem/draft/source_text.hpp"
 #include "problem/element_type.hpp"
 
@@ -109,6 +110,17 @@ class GeometryReader {
     return variable.empty() ? std::string() : names_.bound(source_.use, variable);
   }
 
+  /// False for the bound of row, which is a quotient of the variable, and for a product of sizes.
+  bool bounds_threads(const std::string& variable) const {
+    constexpr int kOwn = 3;  // follows no other variable
+    if (variable.empty()) return true;
+    const std::vector<std::string> bounds = source_.use.bounds_of(variable);
+    return (!source_.use.divides(variable) || !names_.bound(source_.use, variable, kOwn).empty()) &&
+           std::ranges::none_of(bounds, [&](const std::string& bound) {
+             return parts_of(bound, "*").size() > 1 && !names_.size_in(bound).empty();
+           });
+  }
+
   /// Returns the name of a block size: in capitals, or in Kernel Tuner's spelling if the source uses that.
   std::string block_name(int dimension) const {
     const std::string small = fmt::format("block_size_{}", "xyz"[dimension]);
@@ -150,6 +162,7 @@ class GeometryReader {
     if (position.of_block) read_blocks(position, d);
     std::string reach = reach_of(position, dimension);
     geometry_.reach[dimension] = reach;
+    if (!bounds_threads(position.variable)) geometry_.guessed.insert(d);
     if (!position.variable.empty() && position.of_block) geometry_.blocks[position.variable] = reach;
     std::string work = covered;
     if (const auto each = position.factor.empty() ? 1 : whole_number(position.factor))
@@ -275,8 +288,10 @@ class GeometryReader {
       const std::string why =
           most.threads ? fmt::format("at most {}, as {} has no more elements", *most.threads, most.array) : "";
       if (open)
-        values += guesses_.check(
-            "a macro that the source leaves open; threads of a block" + (why.empty() ? why : ", " + why), name);
+        values +=
+            guesses_.check("a macro that the source leaves open, perhaps threads of a block: give values that work" +
+                               (why.empty() ? why : ", " + why),
+                           name);
       else if (!why.empty())
         values += "  # " + why;
       names_.add_parameter(name, values);
@@ -337,20 +352,56 @@ class GeometryReader {
     return true;
   }
 
+  /// Returns the value that a name of the problem has at the launch; nullopt where the source does not show it.
+  std::optional<long> value_at_launch(const std::string& name) const {
+    const SourceLaunch& launch = source_.launch;
+    for (std::size_t d = 0; d < std::min(blocks_.size(), launch.block.size()); ++d)
+      if (blocks_[d] == name) return source_.value(launch.block[d]);
+    if (const std::string* const size = names_.source_of(name)) {
+      const auto given = names_.given.find(*size);
+      return given == names_.given.end() ? whole_number(source_.launched_number(*size)) : given->second;
+    }
+    for (const auto& [passed, parameter] : names_.launched)
+      if (parameter == name) return source_.value(passed);
+    return source_.value(name);
+  }
+
+  /// Returns what a mark says where the launch in the source, as far as its values are known, starts another number of
+  /// threads than the body seems to need; empty where it does not.
+  std::string other_launch() const {
+    for (std::size_t d = 0; d < std::min({items_.size(), source_.launch.grid.size(), source_.launch.block.size()});
+         ++d) {
+      const auto blocks = launched_blocks(source_, d), threads = source_.value(source_.launch.block[d]);
+      std::map<std::string, Value, std::less<>> values;
+      for (const std::string& name : kernel_source::identifiers_in(items_[d]))
+        if (const auto value = value_at_launch(name)) values.emplace(name, Value(*value));
+      if (!blocks || !threads || *threads < 1 || values.size() != kernel_source::identifiers_in(items_[d]).size())
+        continue;
+      const auto items = static_cast<long>(Expression::parse(items_[d]).evaluate_real(
+          [&](std::string_view name) { return &values.find(name)->second; }));
+      if (*blocks == items / *threads || *blocks == (items + *threads - 1) / *threads) continue;
+      return fmt::format("{} here, and {} threads ({} blocks of {}) in the launch in {}", items, *blocks * *threads,
+                         *blocks, *threads, source_.launch_file());
+    }
+    return {};
+  }
+
   /// Returns the line for the grid or the threads.
   std::string extent() {
     const bool shown = !by_block_ && geometry_.guessed.empty() && certain_;  // by the body
-    if (shown) return quoted("global", items_) + "  # threads, rounded up to whole blocks\n";
+    const std::string other = shown ? other_launch() : std::string();
+    if (shown && other.empty()) return quoted("global", items_) + "  # threads, rounded up to whole blocks\n";
     std::string taken;
     if (take_grid(taken))
       return quoted("grid", grid_) +
              (taken.empty() ? "  # blocks, as the launch in " + source_.launch_file() : guesses_.check(taken, "grid")) +
              "\n";
-    const std::string mark =
-        guesses_.check(fmt::format("what the launch covers; compare it and block with {}",
-                                   source_.launch.at == std::string::npos ? "the application's launch"
-                                                                          : "the launch in " + source_.launch_file()),
-                       by_block_ ? "grid" : "global");
+    const std::string mark = guesses_.check(
+        !other.empty() ? other
+                       : fmt::format("what the launch covers; compare it and block with {}",
+                                     source_.launch.at == std::string::npos ? "the application's launch"
+                                                                            : "the launch in " + source_.launch_file()),
+        by_block_ ? "grid" : "global");
     return (by_block_ ? quoted("grid", grid_) : quoted("global", items_)) +
            (taken.empty() ? mark : guesses_.check(taken, "grid")) + "\n";
   }

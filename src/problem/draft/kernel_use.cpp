@@ -6,6 +6,7 @@
 #include <regex>
 #include <set>
 
+#include "base/kernel_source/identifiers.hpp"
 #include "base/kernel_source/outline.hpp"
 #include "base/text.hpp"
 #include "problem/draft/source_text.hpp"
@@ -56,6 +57,28 @@ std::string inside_brackets(const std::string& text, std::size_t open) {
     if ((text[at] == ']' || text[at] == ')') && --depth == 0) return text.substr(open + 1, at - open - 1);
   }
   return {};
+}
+
+/// Returns a text up to a closing parenthesis that it does not open.
+std::string up_to_closing(const std::string& text) {
+  int depth = 0;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    depth += text[at] == '(' ? 1 : text[at] == ')' ? -1 : 0;
+    if (depth < 0) return text.substr(0, at);
+  }
+  return text;
+}
+
+/// Returns a text without what is between square brackets.
+std::string without_indices(const std::string& text) {
+  std::string rest;
+  int depth = 0;
+  for (const char c : text) {
+    depth -= c == ']' ? 1 : 0;
+    if (depth <= 0) rest += c;
+    depth += c == '[' ? 1 : 0;
+  }
+  return rest;
 }
 
 /// Returns the factors of each term of a sum of products; products of sums are multiplied out.
@@ -343,6 +366,32 @@ BufferUse KernelUse::use_of(const std::string& buffer, int depth) const {
   return use;
 }
 
+KernelUse::ElementUse KernelUse::elements_of(const std::string& buffer) const {
+  std::set<std::string> holders{buffer};
+  const auto has_holder = [&](const std::string& text) {
+    static const std::regex kMember(R"(\.\s?[A-Za-z_])");  // x of blockIdx.x is no variable
+    const auto words = kernel_source::identifiers_in(std::regex_replace(without_indices(text), kMember, "._"));
+    return std::ranges::any_of(holders, [&](const std::string& holder) { return words.contains(holder); });
+  };
+  for (int level = 0; level < 3; ++level)  // end = row_begin[row + 1], last = end - 1
+    for (const Assignment& one : assignments_)
+      if (has_holder(one.value)) holders.insert(one.variable);
+  ElementUse use;
+  for (std::size_t at = body_.find('['); at != std::string::npos; at = body_.find('[', at + 1)) {
+    const std::size_t end = body_.find_last_not_of(' ', at - (at > 0 ? 1 : 0)) + 1;
+    std::size_t begin = end;
+    while (begin > 0 && kernel_source::in_identifier(body_[begin - 1])) --begin;
+    const std::string array = body_.substr(begin, end - begin);
+    if (!array.empty() && std::ranges::count(use.indexed, array) == 0 && has_holder(inside_brackets(body_, at)))
+      use.indexed.push_back(array);
+  }
+  for (const char* loop : {"for", "while"})
+    for (const std::size_t behind : ends_of(body_, loop, body_.size()))
+      if (const std::size_t open = next_character(body_, behind); open < body_.size() && body_[open] == '(')
+        use.bounds_loop = use.bounds_loop || has_holder(inside_brackets(body_, open));
+  return use;
+}
+
 bool KernelUse::is_pointer_name(std::size_t at) const {
   return std::any_of(assignments_.begin(), assignments_.end(), [&](const Assignment& one) {
     return one.pointer && one.begin > at && one.begin <= at + one.variable.size() + 1;
@@ -357,7 +406,7 @@ std::vector<std::string> KernelUse::bounds_of(const std::string& expression) con
   const std::regex pattern(begin + name + "\\s*(?:\\+\\s*[A-Za-z_0-9]+\\s*)?(?:<=?|>=?)([^<>;&|?]+)");
   std::vector<std::string> found;
   for (std::sregex_iterator it(body_.begin(), body_.end(), pattern), end; it != end; ++it)
-    found.push_back((*it)[1].str().substr(0, 200));
+    found.push_back(up_to_closing((*it)[1].str().substr(0, 200)));
   return found;
 }
 
@@ -368,6 +417,18 @@ std::vector<std::string> KernelUse::set_from(const std::string& variable) const 
         has(one.value, "\\b" + variable + "\\b"))
       names.push_back(one.variable);
   return names;
+}
+
+bool KernelUse::divides(const std::string& variable) const {
+  if (variable.empty()) return false;
+  if (has(value_of(variable), "[/%]|>>")) return true;
+  return std::any_of(assignments_.begin(), assignments_.end(),
+                     [&](const Assignment& one) { return is_quotient_of(one, variable); });
+}
+
+bool KernelUse::is_quotient_of(const Assignment& one, const std::string& variable) {
+  return one.variable != variable && !one.pointer &&
+         has(without_indices(one.value), "\\b" + variable + "\\b[ )]*(?:[/%]|>>)");
 }
 
 std::string KernelUse::stride_before(const std::string& variable) const {
@@ -410,7 +471,11 @@ std::vector<std::string> KernelUse::positions() const {
   static const std::regex kIndex("blockIdx|get_(?:global|group)_id");
   std::vector<std::string> values;
   for (const Assignment& one : assignments_)
-    if (std::regex_search(one.value, kIndex)) values.push_back(one.value);
+    if (std::regex_search(one.value, kIndex)) {
+      values.push_back(one.value);
+      for (const Assignment& other : assignments_)
+        if (is_quotient_of(other, one.variable)) values.push_back(other.value);
+    }
   return values;
 }
 

@@ -47,10 +47,18 @@ class KernelUse {
   std::vector<SharedArray> arrays_of_threads(int dimension) const;
   /// Returns the accesses to a buffer, including those through derived pointers: `float* row = x + y * n;`.
   BufferUse use_of(const std::string& buffer) const { return use_of(buffer, 0); }
+  /// What the elements of a buffer decide beside values.
+  struct ElementUse {
+    std::vector<std::string> indexed;  ///< arrays: "x" for `x[column[i]]`, also through variables
+    bool bounds_loop = false;          ///< `i < row_begin[row + 1]`
+  };
+  ElementUse elements_of(const std::string& buffer) const;
   /// Returns what a variable or an expression is compared with: "n" for `i < n`.
   std::vector<std::string> bounds_of(const std::string& expression) const;
   /// Returns the variables whose values are computed from `variable`.
   std::vector<std::string> set_from(const std::string& variable) const;
+  /// Whether a variable is a quotient of a position, or others are quotients of that variable: `row = thread / 4`.
+  bool divides(const std::string& variable) const;
   /// Returns "n" for `row * n + variable`; empty if there is no such expression.
   std::string stride_before(const std::string& variable) const;
   /// True if the threads of a block iterate over a range together: for (c = threadIdx.x; c < n; ...).
@@ -63,7 +71,8 @@ class KernelUse {
   static std::optional<int> thread_dimension(const std::string& expression);
   /// Returns the initial value in the declaration of a variable; empty if there is none.
   std::string value_of(const std::string& variable) const;
-  /// Returns the values that variables get from the index of a block or the global index of a thread.
+  /// Returns the values that variables get from the index of a block or the global index of a thread, and quotients of
+  /// those variables.
   std::vector<std::string> positions() const;
   /// True if a scalar is a number of elements or a stride: it occurs as a bound or as a factor.
   bool is_extent(const std::string& scalar) const;
@@ -77,6 +86,8 @@ class KernelUse {
   };
 
   void read_assignments();
+  /// Whether a variable gets a quotient or a remainder of another.
+  static bool is_quotient_of(const Assignment& one, const std::string& variable);
   /// Returns the position of `(blockIdx.x * PER + k) * blockDim.x + threadIdx.x` in any order, where k counts to PER;
   /// nullopt for other values.
   std::optional<Position> strided_position(const Assignment& one, int dimension) const;

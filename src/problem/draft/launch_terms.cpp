@@ -96,6 +96,16 @@ bool names_block(const SourceLaunch& launch, const std::string& expression) {
   return !whole_number(launch.block_variable) && !ends_of(expression, launch.block_variable, expression.size()).empty();
 }
 
+std::optional<long> launched_blocks(const DraftSource& source, std::size_t dimension) {
+  std::string grid = source.launch.grid[dimension];
+  for (std::size_t d = 0; !source.launch.block_variable.empty() && d < source.launch.block.size(); ++d)
+    for (const std::string& member :
+         {block_member(source.launch, d), fmt::format("{}[{}]", source.launch.block_variable, d)})
+      for (std::size_t at = 0; (at = grid.find(member, at)) != std::string::npos;)
+        grid.replace(at, member.size(), std::to_string(source.value(source.launch.block[d]).value_or(0)));
+  return source.value(without_casts(grid));
+}
+
 bool launches_whole_blocks(const SourceLaunch& launch, std::size_t dimension) {
   if (dimension >= launch.grid.size()) return false;
   const auto quotient = parts_of(without_parentheses(launch.grid[dimension]), "/");

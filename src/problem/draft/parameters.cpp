@@ -141,8 +141,11 @@ std::string value_in_loop(const DraftSource& source, const std::string& paramete
 
 void read_scalar(const DraftSource& source, const kernel_source::Parameter& parameter, ProblemNames& names,
                  Guesses& guesses) {
-  const auto element = element_of(resolved(names.types, parameter.type));
-  if (!element || !(element->type.starts_with("int") || element->type.starts_with("uint"))) return;
+  const std::string type = resolved(names.types, parameter.type);
+  const auto element = element_of(type);
+  if (!element || type.starts_with("uint8[") ||
+      !(element->type.starts_with("int") || element->type.starts_with("uint")))
+    return;
   const bool absent = !kernel_source::identifiers_in(source.kernel.body).contains(parameter.name);
   if (source.use.is_extent(parameter.name) || absent) {
     const std::string constant = names.add_size(parameter.name);
@@ -154,7 +157,7 @@ void read_scalar(const DraftSource& source, const kernel_source::Parameter& para
   names.constants.emplace_back(constant, !source.changing_value(parameter.name).empty()
                                              ? value_in_loop(source, parameter.name, constant, guesses)
                                          : whole_number(launched)
-                                             ? launched + "  # as in the source"
+                                             ? launched + source.as_launched()
                                              : "1" + guesses.check("the value that the application passes", constant));
 }
 
@@ -210,8 +213,7 @@ std::pair<const char*, const char*> proposal(const UndefinedName& name, bool for
   if (contains(text, {"CHUNK"})) return {"{ values = [1, 4, 16, 64], default = 16 }", "a chunk"};
   if (text.size() == 2 && text[0] == 'B' && contains(text, {"M", "N", "K"}))  // matrix tiles
     return {"[16, 32, 64, 128]", "the size of a tile"};
-  if (!contains(text, {"BLOCK", "TILE", "SIZE", "DIM", "THREADS", "GROUP"}))
-    return {"[1, 2, 4]", "the values worth trying"};
+  if (!contains(text, {"BLOCK", "TILE", "SIZE", "DIM", "THREADS", "GROUP"})) return {"[1, 2, 4]", "a parameter"};
   if (for_host) return {"{ values = [8, 16, 32, 64, 128], default = 32 }", "the size of a block"};
   return {"{ values = [4, 8, 16, 32], default = 16 }", "the size of a block or a tile"};
 }
@@ -269,7 +271,8 @@ std::vector<std::string> add_undefined(bool for_host, const std::set<std::string
     const auto [values, what] = proposal(name, for_host, factors.contains(name.name));
     names.parameters.emplace_back(
         name.name,
-        values + guesses.check(std::string("a macro that the source leaves open; ") + what + names.unread[name.name],
+        values + guesses.check(fmt::format("a macro that the source leaves open, perhaps {}: give values that work{}",
+                                           what, names.unread[name.name]),
                                name.name));
   }
   return flags;
@@ -288,13 +291,18 @@ void add_sizes(const DraftSource& source, int dimensions, ProblemNames& names, G
   for (std::size_t i = 0; i < std::min(source.parameters.size(), source.launch.arguments.size()); ++i)
     if (const auto launched = source.value(source.launch.arguments[i]).value_or(0); launched > 0)
       names.given[source.parameters[i].name] = launched;
+  const auto macros = macros_of(source);
+  const auto is_launched = [&](const std::string& name) {
+    return !source.built_with(name).empty() || std::ranges::count(macros, name, &kernel_source::Macro::name) == 0;
+  };
   for (const auto& [name, constant] : names.sizes)
     names.constants.emplace_back(
-        constant, !source.changing_value(name).empty() ? value_in_loop(source, name, constant, guesses)
-                  : names.given.contains(name)
-                      ? fmt::format("{}  # as in the source", names.given.at(name))
-                      : std::to_string(value) +
-                            guesses.check("the size that the application uses" + names.unread[name], constant));
+        constant,
+        !source.changing_value(name).empty() ? value_in_loop(source, name, constant, guesses)
+        : names.given.contains(name)
+            ? std::to_string(names.given.at(name)) + (is_launched(name) ? source.as_launched() : "  # as in the source")
+            : std::to_string(value) +
+                  guesses.check("the size that the application uses" + names.unread[name], constant));
 }
 
 void read_parameters(const DraftSource& source, ProblemNames& names, Guesses& guesses) {

@@ -98,7 +98,7 @@ ProblemDraft written(const DraftSource& source, const std::filesystem::path& fol
   if (!source.host.empty() && source.launch.at == std::string::npos)
     guesses.ask(
         fmt::format("{}: no {} of {} was {}", source.host.string(), for_host ? "call" : "launch", source.kernel.name,
-                    for_host ? fmt::format("found that gives its {} arguments", source.parameters.size()) : "found"));
+                    for_host ? fmt::format("found that gives its {} arguments", source.argument_count()) : "found"));
   for (const std::string& message : kernel_source::unfilled_variables(source.text, source.file.string()))
     guesses.ask(message);
   const Geometry geometry = for_host ? Geometry{} : derive_geometry(source, names, guesses);
