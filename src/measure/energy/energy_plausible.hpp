@@ -50,15 +50,16 @@ std::optional<double> binding_power_limit(const EnergyTrace& trace, TimeSpan spa
 std::optional<CappedEstimate> estimate_capped(const SensorTrace& sensor, TimeSpan span, const LaunchAxis& axis,
                                               double limit_watts);
 
-/// A GPU enforces its limit late: an H200 runs for 0.9 s at 730 to 780 W before its limit of 700 W reduces the clock
-/// (docs/measurements/gpu-2026-11-28.md). Over seconds its power is the limit, and a launch takes (P / limit)^s times
-/// as long, where s is 0 for a kernel that the memory limits (0.0 to 0.1 in traces of two kernels) and 1/e = 0.4 +- 0.1
-/// for one that the core clock limits: s is taken as uniform over [0, 0.5]. Returns energy and power of long runs with
-/// that uncertainty as their systematic part; nullopt if the measured power is not above the limit.
+/// Energy of long runs. A GPU enforces its limit late: an H200 runs for 0.9 s at 730 to 780 W before its limit of 700 W
+/// reduces the clock (docs/measurements/gpu-2026-11-28.md). Over seconds its power is the limit, and a launch takes (P
+/// / limit)^s times as long, where s is 0 for a kernel that the memory limits (0.0 to 0.1 in traces of two kernels) and
+/// 1/e = 0.4 +- 0.1 for one that the core clock limits: s is taken as uniform over [0, 0.5].
 struct LongRun {
   double energy = 0;          ///< J per launch
   double relative_error = 0;  ///< standard deviation that s leaves
 };
+/// `watts`: the measured power. Returns nullopt if it is not above the limit, or so far above it that it is of more
+/// than the GPU.
 std::optional<LongRun> estimate_long_run(const SlopeEstimate& watts, double seconds_per_launch, double limit_watts);
 
 }  // namespace ergotune
