@@ -59,6 +59,7 @@ void OnlineSearch::take(const Step& step, std::optional<double> seconds, double 
   if (step.index != running_) longest_trial = std::max(longest_trial, excess);
   worst = std::max(worst, ratio());
   std::vector<double>& times = times_[step.index];
+  if (seconds) shortest_ = step.first ? *seconds : std::min(shortest_, *seconds);
   if (!step.first && seconds && (candidate_ || !strategy_)) times.push_back(*seconds);
   if (step.index == start_ && !strategy_) {
     // copies for the comparison of outputs, and a candidate that is slower, in the first trial
@@ -69,10 +70,11 @@ void OnlineSearch::take(const Step& step, std::optional<double> seconds, double 
     for (auto& [index, repeated] : again_) times_[index] = std::move(repeated);
     // it was certainly faster before: a launch that was prolonged does not change that
     if (time(running_).seconds >= time(start_).seconds) running_ = start_;
-  } else if (!seconds || (!step.first && *seconds > kCaution * time(running_).seconds)) {
+  } else if (!seconds || (!step.first && shortest_ > kCaution * time(running_).seconds)) {
     // not by the first launch, in which a driver may still compile
     end_trial(seconds);
-  } else if (times.size() == kLaunches) {
+  } else if (times.size() >= kLaunches && (times.size() == kMostLaunches || faster(step.index, running_) ||
+                                           time(step.index).seconds >= time(running_).seconds)) {
     end_trial(time(step.index).seconds);
   }
 }
@@ -83,7 +85,7 @@ void OnlineSearch::end_trial(std::optional<double> seconds) {
   Outcome outcome;
   outcome.ok = seconds.has_value();
   if (seconds) outcome.values = {*seconds};
-  if (found.n == kLaunches) {
+  if (found.n >= kLaunches) {
     outcome.standard_errors = {found.standard_error};
     outcome.degrees = {static_cast<double>(found.n - 1)};
     if (seconds && faster(index, running_)) running_ = index;
@@ -105,13 +107,14 @@ OnlineSearch::Time OnlineSearch::time(ConfigurationIndex index) const {
 }
 
 bool OnlineSearch::faster(ConfigurationIndex one, ConfigurationIndex other) const {
-  constexpr int kMostReversed = 2;  // two-sided 5 % of Mann and Whitney's test for five launches of each
   const auto a = times_.find(one), b = times_.find(other);
   if (a == times_.end() || b == times_.end() || std::min(a->second.size(), b->second.size()) < kLaunches) return false;
   int reversed = 0;
   for (const double x : a->second)
     reversed += static_cast<int>(std::ranges::count_if(b->second, [&](double y) { return y <= x; }));
-  return reversed <= kMostReversed;
+  // two-sided 5 % of Mann and Whitney's test (1947), by their normal approximation: 2 for five launches of each
+  const auto n = static_cast<double>(a->second.size()), m = static_cast<double>(b->second.size());
+  return reversed + 0.5 <= n * m / 2 - 1.96 * std::sqrt(n * m * (n + m + 1) / 12);
 }
 
 }  // namespace ergotune::launcher

@@ -17,7 +17,9 @@ namespace ergotune::launcher {
 
 class OnlineSearch : public RegretBound {
  public:
-  static constexpr std::size_t kLaunches = 5;  ///< of a configuration that are measured, after a first one
+  /// Launches of a configuration that are measured, after a first one; kMostLaunches: where its median is lower than
+  /// that of running(), and other work has prolonged too many for certainty.
+  static constexpr std::size_t kLaunches = 5, kMostLaunches = 15;
   static constexpr std::uint64_t kMostTrials = 100, kNever = std::numeric_limits<std::uint64_t>::max();
 
   /// `start`: the configuration that runs without online tuning, whose first launches are measured.
@@ -60,6 +62,7 @@ class OnlineSearch : public RegretBound {
   std::unique_ptr<Strategy> strategy_;
   ConfigurationIndex start_, running_;
   std::optional<ConfigurationIndex> candidate_;
+  double shortest_ = 0;                                      ///< launch of the candidate, s; also its first
   std::map<ConfigurationIndex, std::vector<double>> times_;  ///< without the first launch of each
   std::map<ConfigurationIndex, std::vector<double>> again_;  ///< those of the repeats at the end
   std::uint64_t counted_ = 0, tried_ = 0, repeats_ = 0;
