@@ -1289,6 +1289,35 @@ TEST_F(Draft, WritesABooleanTemplateArgumentAsTheLanguageDoes) {
   EXPECT_THAT(fast->values, ElementsAre(Value(std::string("false")), Value(std::string("true"))));
 }
 
+TEST_F(Draft, ADimensionWithoutThreadsHasOneThreadInABlock) {
+  const std::string scale =
+      "__global__ void scale(const float* x, float* y, int rows, int columns) {\n"
+      "  const int c = blockIdx.x * blockDim.x + threadIdx.x;\n"
+      "  const int r = blockIdx.y;\n  if (c < columns && r < rows) y[r * columns + c] = 2 * x[r * columns + c];\n}\n";
+  const Problem kernel = problem("scale.cu", scale);
+  EXPECT_THAT(parameters(kernel), ElementsAre("BLOCK_SIZE_X"));
+  EXPECT_EQ(kernel.kernel().launch.block.size(), 1u);
+  ASSERT_EQ(kernel.kernel().launch.grid.size(), 2u);
+  EXPECT_EQ(kernel.kernel().launch.grid[1].text(), "ROWS");
+  const ProblemDraft launched = draft("launched.cu", scale +
+                                                         "void run(float* x, float* y, int h, int w) {\n"
+                                                         "  dim3 block(256, 1), grid((w + block.x - 1) / block.x, h);\n"
+                                                         "  scale<<<grid, block>>>(x, y, h, w);\n}\n");
+  EXPECT_THAT(launched.text, HasSubstr("grid = [\"(COLUMNS + BLOCK_SIZE_X - 1) // BLOCK_SIZE_X\", \"ROWS\"]"));
+  EXPECT_THAT(launched.questions, Not(Contains(HasSubstr("grid: "))));
+  const Problem rows =
+      problem("rows.cl",
+              "#ifndef ROWS_EACH\n#define ROWS_EACH 4\n#endif\n"
+              "kernel void scale(global float* x, int rows, int columns) {\n"
+              "  const int c = get_global_id(0);\n"
+              "  for (int r = get_group_id(1) * ROWS_EACH; r < (get_group_id(1) + 1) * ROWS_EACH; ++r)\n"
+              "    if (c < columns && r < rows) x[r * columns + c] *= 2;\n}\n");
+  EXPECT_EQ(rows.kernel().launch.block.size(), 1u);
+  EXPECT_THAT(parameters(rows), testing::UnorderedElementsAre("BLOCK_SIZE_X", "ROWS_EACH"));
+  ASSERT_EQ(rows.kernel().launch.grid.size(), 2u);
+  EXPECT_THAT(rows.kernel().launch.grid[1].text(), HasSubstr("ROWS_EACH"));
+}
+
 TEST_F(Draft, KeepsTheSpellingOfKernelTuner) {
   const char* source =
       "__global__ void f(float* x, int n) { int i = blockIdx.x * block_size_x + threadIdx.x;\n"

@@ -56,6 +56,7 @@ class GeometryReader {
     geometry_.reach.assign(static_cast<std::size_t>(geometry_.dimensions), "");
     for (int d = 0; d < geometry_.dimensions; ++d) read_dimension(d, required);
     add_block_parameters();
+    while (blocks_.size() > 1 && blocks_.back() == "1" && required.size() < blocks_.size()) blocks_.pop_back();
     geometry_.block = blocks_;
     geometry_.block_threads = fmt::format("{}", fmt::join(blocks_, " * "));
     if (const auto threads = source_value("", geometry_.block_threads))
@@ -158,7 +159,13 @@ class GeometryReader {
       position.block = position.loops ? position.threads : std::string();
       position.loops = false;
     }
-    const std::string covered = read_block(position, d, required);
+    const bool one_thread = d > 0 && dimension >= required.size() && !source_.use.has_threads(d);
+    if (one_thread) {
+      position.factor = is_known(position.block) ? position.block : std::string();  // of the block, then
+      position.of_block = true;
+      blocks_.emplace_back("1");
+    }
+    const std::string covered = one_thread ? blocks_.back() : read_block(position, d, required);
     if (position.of_block) read_blocks(position, d);
     std::string reach = reach_of(position, dimension);
     geometry_.reach[dimension] = reach;
@@ -171,7 +178,7 @@ class GeometryReader {
       geometry_.factors.insert(position.factor);
       const std::string factor = names_.in_expressions(position.factor);
       reach = rounded_up(reach, factor);
-      work = fmt::format("({} * {})", covered, factor);
+      work = one_thread ? factor : fmt::format("({} * {})", covered, factor);
     }
     if (!position.variable.empty() && bound_of(position.variable).empty() && !geometry_.guessed.contains(d) &&
         launches_whole_blocks(source_.launch, dimension))  // nothing keeps threads from going beyond
@@ -324,8 +331,10 @@ class GeometryReader {
   /// any block. `mark`: which numbers were taken for a parameter.
   bool take_grid(std::string& mark) {
     const SourceLaunch& launch = source_.launch;
+    std::size_t launched = launch.block.size();
+    while (launched > blocks_.size() && launch.block[launched - 1] == "1") --launched;
     if (!loops_.empty() || !geometry_.factors.empty() || !tiles_.empty() || launch.grid.empty() ||
-        launch.block.empty() || launch.block.size() != blocks_.size() || launch.grid.size() > blocks_.size())
+        launch.block.empty() || launched != blocks_.size() || launch.grid.size() > grid_.size())
       return false;
     std::vector<std::string> grid, restrictions;
     for (std::size_t d = 0; d < launch.grid.size(); ++d) {

@@ -168,6 +168,12 @@ int KernelUse::dimensions() const {
   return 1;
 }
 
+bool KernelUse::has_threads(int dimension) const {
+  const std::string axis = kAxes[static_cast<std::size_t>(dimension)], number = std::to_string(dimension);
+  return has(body_, local_index(dimension) + "|blockDim\\s*\\.\\s*" + axis +
+                        "\\b|get_(?:global_id|local_size)\\s*\\(\\s*" + number + "\\s*\\)");
+}
+
 Position KernelUse::position(int dimension) const {
   Position position;
   const std::string block = block_index(dimension), thread = local_index(dimension);

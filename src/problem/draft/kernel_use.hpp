@@ -34,6 +34,8 @@ class KernelUse {
   /// Returns the number of launch dimensions that the body uses, 1 to 3.
   int dimensions() const;
   Position position(int dimension) const;
+  /// Whether the body uses the position of a thread, or the size of a block, in a dimension.
+  bool has_threads(int dimension) const;
   /// Returns the block sizes in the declaration of shared memory that has the shape of the block, innermost last; empty
   /// if there is none.
   std::vector<std::string> shared_memory_dimensions() const;
