@@ -53,9 +53,10 @@ DeviceInfo absent_gpu(const Problem& problem, const DeviceLimits& limits) {
   return info;
 }
 
-/// Whether the device can hold a block of the kernel, as far as its launch shows.
-bool fits(const Problem& problem, const Kernel& kernel, const Constants& constants, const Constants& device,
+/// Whether the device can hold a block of the kernel, and number its blocks, as far as the launch shows.
+bool fits(const Problem& problem, const Kernel& kernel, const Constants& constants, const DeviceInfo& device,
           const Configuration& configuration) {
+  constexpr double kMostBlocks = 65535;  // in y and z; CUDA C++ Programming Guide, technical specifications
   try {
     const ConfigurationScope names(problem.parameters, configuration, constants, kernel.name);
     const LaunchGeometry geometry = make_geometry(kernel.launch, names.scope());
@@ -65,7 +66,8 @@ bool fits(const Problem& problem, const Kernel& kernel, const Constants& constan
     for (const Argument& argument : kernel.arguments)
       if (argument.kind == Argument::Kind::local_memory)
         needs.shared_bytes += static_cast<double>(local_bytes(argument, names.scope()));
-    const auto occupancy = occupancy_of(needs, device);
+    if (device.backend == "cuda" && std::max(geometry.grid[1], geometry.grid[2]) > kMostBlocks) return false;
+    const auto occupancy = occupancy_of(needs, device.properties);
     return !occupancy || occupancy->need <= 1;
   } catch (const UserError&) {  // depends on a loop of the workload
     return true;
@@ -148,7 +150,7 @@ CompileCheck check_compiling(const Problem& problem, const SearchSpace& space, c
     result.message = message_of(configuration);
     if (result.message.empty()) {
       result.fits = std::ranges::all_of(problem.kernels, [&](const Kernel& kernel) {
-        return fits(problem, kernel, constants, check.device.properties, configuration);
+        return fits(problem, kernel, constants, check.device, configuration);
       });
       // after kernels that compile: errors in the arguments, which references share, are reported for the kernel
       if (!std::exchange(references_compiled, true))

@@ -24,7 +24,7 @@ DeviceLimits limits_of(const Problem& problem, const std::string& device);
 struct CompiledConfiguration {
   ConfigurationIndex index = 0;
   std::string message;  ///< the compiler's message; empty: it compiles
-  bool fits = true;     ///< no block needs more threads or dynamic shared memory than the device has
+  bool fits = true;     ///< the device has the threads and the shared memory of a block, and the blocks
 };
 
 struct CompileCheck {

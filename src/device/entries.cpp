@@ -102,9 +102,11 @@ void check_arguments(const std::string& kernel, const std::vector<KernelParamete
   const auto is_local = [](const ArgumentSignature& a) { return a.kind == Argument::Kind::local_memory; };
   if (!takes_local_memory) std::erase_if(given, is_local);
   if (given.size() != taken.size())
-    throw Mismatch(fmt::format("the kernel {} takes {} arguments, and the problem gives it {}", kernel, taken.size(),
-                               given.size()),
-                   0);
+    throw Mismatch(
+        fmt::format("the kernel {} takes {} arguments, and the problem gives it {}: list one for each of the "
+                    "kernel's parameters, in their order",
+                    kernel, taken.size(), given.size()),
+        0);
   for (std::size_t i = 0; i < given.size(); ++i) {
     const ArgumentSignature& argument = given[i];
     if (is_local(argument)) continue;

@@ -203,12 +203,13 @@ TEST(NewUser, BlocksThatTheDeviceDoesNotHaveAreCounted) {
   folder.write("k.cu", "extern __shared__ float tile[];\n__global__ void f(float* x) { x[0] = tile[BYTES]; }\n");
   folder.write("k.toml",
                "[kernel]\nsource = \"k.cu\"\nfunction = \"f\"\narguments = [{ name = \"x\", type = \"float32\", count "
-               "= 1, access = \"write\" }]\n[kernel.launch]\ngrid = [1]\nblock = [32]\nshared_memory_bytes = "
-               "\"BYTES\"\n[parameters]\nBYTES = [49152, 65536, 140000]\n");
+               "= 1, access = \"write\" }]\n[kernel.launch]\ngrid = [1, \"ROWS\"]\nblock = [32]\nshared_memory_bytes = "
+               "\"BYTES\"\n[parameters]\nBYTES = [49152, 65536, 140000]\nROWS = [65535, 65536]\n");
   const auto compiled = json_of(
       ergotune(folder, {"space", "k.toml", "--compile", "all", "--profile", "rtx_a4000", "--json"}))["compiled"];
-  ASSERT_EQ(compiled.size(), 3u);
-  for (const auto& one : compiled) EXPECT_EQ(one["fits"], one["configuration"]["BYTES"] < 100000) << one;
+  ASSERT_EQ(compiled.size(), 6u);
+  for (const auto& one : compiled)
+    EXPECT_EQ(one["fits"], one["configuration"]["BYTES"] < 100000 && one["configuration"]["ROWS"] < 65536) << one;
 }
 
 // Of arguments of one type in another order nothing shows but that what is written is const.

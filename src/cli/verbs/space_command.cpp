@@ -144,8 +144,9 @@ void print_compiled(const SearchSpace& space, const CompileCheck& check) {
   fmt::print("\n{} of {} configurations compile for {} ({}); nothing was run\n", good, check.configurations.size(),
              check.device.name, check.device.id);
   if (!too_large.empty())
-    fmt::print("{} need more threads or dynamic shared memory for a block than the device has, such as {}\n",
-               too_large.size(), describe(space.parameters(), space.configuration(too_large.front())));
+    fmt::print(
+        "{} need more threads or dynamic shared memory for a block, or more blocks, than the device has, such as {}\n",
+        too_large.size(), describe(space.parameters(), space.configuration(too_large.front())));
   for (const FailureGroup& failure : failures.list())
     fmt::print("\n{}{}:\n{}\n",
                describe(space.parameters(), space.configuration(check.configurations[failure.first].index)),
