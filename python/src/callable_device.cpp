@@ -91,11 +91,16 @@ class CallableKernel : public LoadedKernel {
       take("max_threads_per_block", resources_.max_threads_per_block);
       take("spilled_registers", resources_.spilled_registers);
       order_ = py::str(kernel_->attr("order")).cast<std::string>();
+      changes_arguments_ = kernel_->attr("changes_arguments").cast<bool>();
     });
   }
   Resources resources() const override { return resources_; }
   void bind(const LaunchGeometry&, const std::vector<KernelArgument>&) override {}
   std::unique_ptr<LoadedKernel> another() override { return std::make_unique<CallableKernel>(kernel_); }
+  bool changes_own_inputs() const override { return changes_arguments_; }
+  void reset_own_inputs() override {
+    if (changes_arguments_) in_python([&] { kernel_->attr("restore")(); });
+  }
 
   /// The queue to which its launches go: "queue", the one that it was given; "legacy", CUDA's default stream; "any".
   const std::string& order() const { return order_; }
@@ -111,6 +116,7 @@ class CallableKernel : public LoadedKernel {
   Held kernel_;
   Resources resources_;
   std::string order_;
+  bool changes_arguments_ = false;
 };
 
 class CallableDevice : public Device {

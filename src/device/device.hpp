@@ -163,6 +163,10 @@ class LoadedKernel {
   virtual void bind(const LaunchGeometry& geometry, const std::vector<KernelArgument>& arguments) = 0;
   /// Returns the same code to be bound to other arguments, without loading it again; nullptr if that is not supported.
   virtual std::unique_ptr<LoadedKernel> another() { return nullptr; }
+  /// Whether a launch changes what it reads and the caller does not know of, as an application's function may.
+  virtual bool changes_own_inputs() const { return false; }
+  /// Gives that its first contents back; ordered with the launches.
+  virtual void reset_own_inputs() {}
   /// Number of blocks, as bound, that are resident on one SM, as computed by the driver; nullopt if unknown.
   virtual std::optional<int> resident_blocks() const { return std::nullopt; }
 };

@@ -41,6 +41,8 @@ struct Runner::State {
   OutputCheck outputs;
   KernelChecks kernel_checks;
   Timer timer;
+  InputReset reset;
+  bool own_output_differs = false;  ///< a launch takes another time on what an earlier one has left
   Observation observation;
   ClockWatch watch;
   std::vector<std::string> observer_names;
@@ -76,7 +78,8 @@ struct Runner::State {
   bool check(LoadedIteration& round, const Configuration& configuration, bool reference_only, Measurement& result);
   bool verify(LoadedIteration& round, bool reference_only, Measurement& result);
   bool race(LoadedIteration& round);
-  double warm_up(Workload& workload, double expected_seconds);
+  double warm_up(LoadedIteration& round, double expected_seconds);
+  double choose_reset(Workload& workload);
   TimingResult time(Workload& workload, double expected_seconds, const RunOptions& run);
   bool note_time(const TimingResult& timing, Measurement& result) const;
   void observe(Workload& workload, const TimingResult& timing, const RunOptions& run, Measurement& result);
@@ -147,23 +150,51 @@ bool Runner::State::race(LoadedIteration& round) {
   return outputs.verify(alone, false);
 }
 
-double Runner::State::warm_up(Workload& workload, double expected_seconds) {
-  if (buffers.has_in_out()) buffers.restore();
+/// Returns the expected time of an iteration in s.
+double Runner::State::warm_up(LoadedIteration& round, double expected_seconds) {
+  Workload& workload = round.workload();
+  reset = {};
+  own_output_differs = false;
+  if (buffers.has_in_out() || round.changes_own_inputs())
+    reset.queue = [this, &round] {
+      buffers.restore();
+      round.reset_own_inputs();
+    };
+  if (reset.queue) reset.queue();
   for (int i = 0; i < options.warm_up; ++i) expected_seconds = timer.once(workload);
   // A single launch of a very short kernel does not predict the time of many launches.
+  if (reset.queue && options.warm_up > 0) return choose_reset(workload);
   if (expected_seconds < options.min_sample_seconds && options.warm_up > 0)
     expected_seconds = std::min(expected_seconds, timer.once(workload));
   return expected_seconds;
 }
 
+/// Inputs are reset before each launch where a launch takes another time on what an earlier one has left (a sort does),
+/// and where that costs no more than the launch. Returns the expected time of an iteration in s.
+double Runner::State::choose_reset(Workload& workload) {
+  constexpr int kTries = 5;
+  constexpr double kEnough = 0.02, kDiffers = 1.5;  // kEnough: s
+  double fresh = 1e300, again = 1e300, resetting = 1e300, spent = 0;
+  for (int i = 0; i < kTries && (i < 2 || spent < kEnough) && (i == 0 || spent < 10 * kEnough); ++i) {
+    const double began = host_seconds();
+    reset.queue();
+    device.synchronise();
+    resetting = std::min(resetting, host_seconds() - began);
+    fresh = std::min(fresh, timer.once(workload));
+    again = std::min(again, timer.once(workload));
+    spent = fresh * (i + 1);
+  }
+  own_output_differs = std::max(fresh, again) > kDiffers * std::min(fresh, again);
+  reset.before_each = own_output_differs || (fresh >= options.min_sample_seconds && resetting <= fresh);
+  return reset.before_each ? fresh : again;
+}
+
 TimingResult Runner::State::time(Workload& workload, double expected_seconds, const RunOptions& run) {
-  std::function<void()> between;
-  if (buffers.has_in_out()) between = [this] { buffers.restore(); };
   const double give_up_above = run.objective_quantity == "time" ? run.give_up_above : 1e300;
   if (!observation.wants(ObserverPhase::repetitions))
-    return timer.measure(workload, expected_seconds, give_up_above, between, nullptr);
+    return timer.measure(workload, expected_seconds, give_up_above, reset, nullptr);
   const RepetitionHooks hooks = observation.repetition_hooks();
-  return timer.measure(workload, expected_seconds, give_up_above, between, &hooks);
+  return timer.measure(workload, expected_seconds, give_up_above, reset, &hooks);
 }
 
 /// Returns false if the time is not positive.
@@ -176,6 +207,7 @@ bool Runner::State::note_time(const TimingResult& timing, Measurement& result) c
   time.method = device.info().backend == "host" ? "trimmed mean by the host clock" : "trimmed mean of device events";
   if (timing.launches_per_sample > 1) time.method += fmt::format(", {} launches each", timing.launches_per_sample);
   if (options.cold_cache) time.method += ", cold cache";
+  if (reset.before_each) time.method += ", inputs reset before each launch";
   if (timing.overhead > 0)
     time.method += fmt::format(", less {:.1f} us of each sample for the events", 1e6 * timing.overhead);
   result.quantities["time"] = time;
@@ -203,23 +235,29 @@ void Runner::State::observe(Workload& workload, const TimingResult& timing, cons
   if (watches) {
     const double seconds = timing.estimate.value;
     const auto prepare = [this] {
-      if (buffers.has_in_out()) buffers.restore();
+      if (reset.queue) reset.queue();
       if (options.cold_cache) timer.flush();
     };
     // Data that restoring leaves in the caches is written back first, so that it is not attributed to the kernel. If
     // iterations may follow each other without restoring, one of them then brings the caches to their usual state.
     const auto prepare_own = [this, &workload] {
+      if (reset.queue) reset.queue();
       buffers.restore(true);
       if (options.cold_cache) return timer.flush();
-      if (timer.sweep() && !buffers.has_in_out()) workload.launch(1);
+      if (timer.sweep() && !reset.queue) workload.launch(1);
     };
     if (observation.wants(ObserverPhase::launches)) {
       // As many launches as there were samples, if they fit into the time limit of the samples.
       const auto fitting = static_cast<std::size_t>(std::max(3.0, options.max_seconds / seconds));
       observation.single_launches(device, workload, std::min(timing.samples.size(), fitting), prepare);
     }
-    if (observation.wants(ObserverPhase::stream))
+    if (observation.wants(ObserverPhase::stream)) {
+      if (own_output_differs)
+        result.warnings.push_back(
+            "its energy is that of launches on what earlier ones have left, which take another time "
+            "than launches on the inputs");
       observation.stream(device, workload, seconds, options.stream_seconds_limit);
+    }
     if (observation.wants(ObserverPhase::own)) observation.own_passes(device, workload, prepare_own);
   }
   observation.collect(result, !watches);
@@ -315,7 +353,7 @@ void Runner::State::run(const Configuration& configuration, std::span<const Bina
   if (run.reference_only) return;
   const auto known_before = result.quantities;
 
-  observed.expected_launch_seconds = warm_up(round.workload(), first_seconds);
+  observed.expected_launch_seconds = warm_up(round, first_seconds);
   observation.register_configuration(observed);
   const double load_begin = settle(round.workload(), observed.expected_launch_seconds, run.settle_seconds);
   wait_for_clock(round.workload(), run, result);
@@ -325,7 +363,7 @@ void Runner::State::run(const Configuration& configuration, std::span<const Bina
   load_seconds = load_end - load_begin;
   if (!note_time(timing, result)) return;
   if (problem.has_named_kernels() && !timing.gave_up) {
-    if (buffers.has_in_out()) buffers.restore();
+    if (reset.queue) reset.queue();
     measure_kernel_times(device, round, problem, std::min(options.max_seconds, kKernelTimesSeconds), result);
   }
   // A short kernel ends before the GPU's state was read.

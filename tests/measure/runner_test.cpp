@@ -8,6 +8,7 @@
 #include <chrono>
 #include <filesystem>
 #include <thread>
+#include <utility>
 
 #include "base/clock.hpp"
 #include "ergotune/error.hpp"
@@ -187,6 +188,27 @@ TEST_F(RunnerTest, InOutBuffersAreRestoredForVerificationAndTiming) {
   EXPECT_EQ(measure(runner, 32).status, Status::ok);
   EXPECT_EQ(measure(runner, 32).status, Status::ok);
   EXPECT_LT(largest, 4096) << "without restoring, 20 launches double 20 times";
+}
+
+/// A kernel that finds its work done where an earlier launch has done it, as a sort does; seconds for both.
+FakeKernel in_place(double fresh, double done) {
+  return [=](const FakeLaunch& launch) {
+    float& first = launch.buffers[2]->floats()[0];
+    return std::exchange(first, 2.0f) == 2 ? done : fresh;
+  };
+}
+
+TEST_F(RunnerTest, AKernelThatWorksInPlaceIsTimedOnItsInputs) {
+  problem.kernel().arguments[2].access = Access::read_write;
+  device.kernels["double_32"] = in_place(8e-3, 5e-4);
+  device.kernels["double_64"] = in_place(5e-5, 5e-6);
+  device.kernels["double_128"] = in_place(6e-6, 5e-6);
+  problem.verification.kind = Verification::Kind::none;
+  Runner runner(device, problem, options);
+  EXPECT_NEAR(measure(runner, 32).quantities["time"].value, 8e-3, 1e-6);
+  EXPECT_NEAR(measure(runner, 64).quantities["time"].value, 5e-5, 1e-8);
+  const double shared = measure(runner, 128).quantities["time"].value;
+  EXPECT_LT(shared, 5.3e-6) << "where it hardly matters, short launches follow each other";
 }
 
 TEST_F(RunnerTest, ReferenceKernel) {

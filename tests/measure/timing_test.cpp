@@ -167,6 +167,19 @@ TEST_F(Timing, WhatIsShortIsTimedInSamplesThatAreLongEnough) {
   EXPECT_GE(static_cast<double>(result.launches_per_sample) * 5e-6, 2.9e-4);
 }
 
+TEST_F(Timing, ASampleIsOneLaunchWhereInputsAreResetBeforeEach) {
+  for (const bool cold : {false, true}) {
+    options.cold_cache = cold;
+    std::size_t resets = 0;
+    Rounds rounds(device, {5e-6});  // of a device without graphs
+    Timer timer(device, options);
+    const auto result = timer.measure(rounds, 5e-6, 1e300, {[&] { ++resets, device.now += 1; }, true}, nullptr);
+    EXPECT_EQ(resets, result.samples.size());
+    EXPECT_EQ(result.launches_per_sample, 1u);
+    EXPECT_NEAR(result.estimate.value, 5e-6, 1e-12) << "resets are not part of the time";
+  }
+}
+
 /// How often the 95 % interval covers the true mean of a sequence.
 template <class Draw>
 double coverage(std::size_t samples, Draw draw) {

@@ -195,6 +195,21 @@ def test_inputs_are_restored_for_each_configuration():
         assert statuses(named, "step")[1] in ("ok", "not_converged") and statuses(named, "step")[2] == "wrong_result"
 
 
+def settle(data, way):
+    if data[0] != 1:  # the work is left to do
+        time.sleep(0.02 if way == "quick" else 0.04)
+        data[0] = 1
+    elif way == "quick":
+        time.sleep(0.01)
+
+
+@pytest.mark.parametrize("in_process", [False, True])
+def test_a_function_that_works_in_place_is_timed_on_its_inputs(in_process):
+    result = ergotune.tune_callable(settle, {"way": ["quick", "slow"]}, arguments=(np.zeros(4),), in_process=in_process, **QUICK)
+    times = {c["way"]: m["quantities"]["time"]["value"] for c, m in zip(result.configurations, result.measurements)}
+    assert times["quick"] >= 0.02 and times["slow"] >= 0.04
+
+
 def total(x, out, way):
     if way == "broken":
         raise ValueError("not on this machine")

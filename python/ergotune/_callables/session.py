@@ -10,7 +10,7 @@ import re
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Callable, ContextManager, Dict, List, Mapping, Optional, Tuple, Union
+from typing import Any, Callable, ContextManager, Dict, Iterable, List, Mapping, Optional, Tuple, Union
 
 from . import arrays
 
@@ -108,9 +108,11 @@ def _literal(text: str) -> Any:
 class Kernel:
     """A configuration that was verified and is launched again and again."""
 
-    def __init__(self, session: Session, call: Callable[[], Any], resources: Mapping[str, int], order: str) -> None:
+    def __init__(self, session: Session, call: Callable[[], Any], resources: Mapping[str, int], order: str, changed: List[Any]) -> None:
         self._session = session
         self._call = call
+        self._changed = changed
+        self.changes_arguments = bool(changed)
         self.resources = {name: int(value) for name, value in resources.items() if value is not None}
         self.order = order
 
@@ -123,6 +125,13 @@ class Kernel:
         except Exception as error:
             raise as_fault(error) from error
 
+    def restore(self) -> None:
+        """The arrays among the arguments that a launch changes get their first contents back."""
+        try:
+            self._session.restore(self._changed)
+        except Exception as error:
+            raise as_fault(error) from error
+
 
 class Session:
     """Opened once in the process that measures."""
@@ -130,6 +139,8 @@ class Session:
     def __init__(self, work: Work, device: str, is_cpu: bool, queue: int) -> None:
         self._work = work
         self._queue = None if is_cpu else queue
+        #: Arguments that a launch changes, None before the first. On a GPU, where copies take longer than many a launch, none is reset.
+        self._written: Optional[List[Any]] = None if is_cpu else []
         number = device.rpartition(":")[2]
         self._number = int(number) if number.isdigit() else 0
         self._scales: Dict[str, float] = {}  # root mean square of each expected output
@@ -174,8 +185,11 @@ class Session:
         return {key: arrays.copy(array) for key, array in self._arrays.items()}
 
     def _restore(self) -> None:
-        for key, contents in self._starts.items():
-            arrays.fill(self._arrays[key], contents)
+        self.restore(list(self._starts))
+
+    def restore(self, keys: Iterable[Any]) -> None:
+        for key in keys:
+            arrays.fill(self._arrays[key], self._starts[key])
 
     def close(self) -> None:
         """The caller's arrays get their contents back."""
@@ -292,7 +306,9 @@ class Session:
                 call, result, maker = self._run(json.loads(texts))
                 self._check(result)
                 resources = _resources(maker) or _resources(result)
-            return Kernel(self, call, resources, arrays.order())
+                if self._written is None:
+                    self._written = list(self._changed(self._arrays))
+            return Kernel(self, call, resources, arrays.order(), self._written)
         except Exception as error:
             raise as_fault(error) from error
 

@@ -179,6 +179,14 @@ Workload& LoadedIteration::in_sequence() {
   return *sequence_;
 }
 
+bool LoadedIteration::changes_own_inputs() const {
+  return std::ranges::any_of(loaded_, [](const auto& kernel) { return kernel->changes_own_inputs(); });
+}
+
+void LoadedIteration::reset_own_inputs() {
+  for (const auto& kernel : loaded_) kernel->reset_own_inputs();
+}
+
 void LoadedIteration::note_resources(Measurement& result) const {
   LoadedKernel::Resources most;
   for (std::size_t k = 0; k < problem_.kernels.size(); ++k) {

@@ -35,6 +35,9 @@ class LoadedIteration {
   const std::vector<WorkloadStep>& steps_in_sequence();
   /// The bound kernel that a step launches.
   LoadedKernel& bound_kernel(const WorkloadStep& step) { return *loaded_[step.kernel]; }
+  /// Whether launches change what they read and no buffer of the problem holds.
+  bool changes_own_inputs() const;
+  void reset_own_inputs();
   /// The first launch of a kernel in the iteration.
   struct FirstLaunch {
     std::size_t bound = 0;  ///< WorkloadStep::kernel of that launch

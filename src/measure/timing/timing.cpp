@@ -91,9 +91,18 @@ Buffer& Timer::flush_buffer() {
   return *flush_;
 }
 
-void Timer::cold(Workload& workload, std::size_t samples, std::vector<double>& out) {
-  for (std::size_t i = 0; i < samples; ++i) {
+std::function<void()> Timer::preparation(const InputReset& reset) {
+  if (!options_.cold_cache) return reset.before_each ? reset.queue : nullptr;
+  return [this, reset] {
+    if (reset.before_each) reset.queue();
     overwrite();
+  };
+}
+
+void Timer::prepared(Workload& workload, std::size_t samples, const std::function<void()>& prepare,
+                     std::vector<double>& out) {
+  for (std::size_t i = 0; i < samples; ++i) {
+    prepare();
     device_.record(markers_[2 * i]);
     workload.launch(1);
     device_.record(markers_[2 * i + 1]);
@@ -120,10 +129,10 @@ void Timer::unobserved(Workload& workload, std::size_t samples, std::size_t laun
 }
 
 void Timer::observed(Workload& workload, std::size_t samples, std::size_t launches, const RepetitionHooks& hooks,
-                     std::vector<double>& out) {
+                     const std::function<void()>& prepare, std::vector<double>& out) {
   for (std::size_t i = 0; i < samples; ++i) {
-    if (options_.cold_cache) {
-      overwrite();
+    if (prepare) {
+      prepare();
       device_.synchronise();
     }
     hooks.before_start();
@@ -150,7 +159,7 @@ double Timer::overhead_within_graph(Workload& workload, double expected, std::si
   const auto seconds = [&](std::size_t rounds, bool by_itself) {
     std::vector<double> samples;
     if (by_itself)
-      observed(workload, 5, rounds, {[] {}, [] {}, [] {}}, samples);
+      observed(workload, 5, rounds, {[] {}, [] {}, [] {}}, {}, samples);
     else
       unobserved(workload, 5, rounds, samples);
     return static_cast<double>(rounds) * median(samples);
@@ -166,7 +175,7 @@ double Timer::overhead_within_graph(Workload& workload, double expected, std::si
 }
 
 const Timer::Overhead& Timer::overhead(Workload& workload, double expected, std::size_t launches, bool watched,
-                                       const std::function<void()>& between) {
+                                       const InputReset& reset) {
   Overhead& known = overheads_[watched][launches > 1];
   const double sample = expected * static_cast<double>(launches);
   // A long kernel cannot resolve microseconds; the overhead is determined again for a much shorter one.
@@ -176,7 +185,7 @@ const Timer::Overhead& Timer::overhead(Workload& workload, double expected, std:
   constexpr int kPasses = 5;
   std::vector<double> found;
   for (int i = 0; i < kPasses; ++i) {
-    if (between) between();
+    if (reset.queue) reset.queue();
     found.push_back(overhead_within_graph(workload, expected, launches, watched));
   }
   const double value = median(found), error = std::sqrt(variance(found) / kPasses);
@@ -203,20 +212,22 @@ constexpr std::size_t kFewest = 3;
 
 }  // namespace
 
-TimingResult Timer::measure(Workload& workload, double expected, double give_up_above,
-                            const std::function<void()>& between, const RepetitionHooks* hooks) {
+TimingResult Timer::measure(Workload& workload, double expected, double give_up_above, const InputReset& reset,
+                            const RepetitionHooks* hooks) {
   TimingResult result;
   untimed_first_sample_ = false;
-  if (!options_.cold_cache) {
+  const std::function<void()> prepare = preparation(reset);
+  if (!prepare) {
     // Within a graph, launches follow each other without gaps. Iterations that read their own results change their
     // inputs with each launch, so there are no more of them than necessary.
     std::size_t& launches = result.launches_per_sample;
     const double accurate = 4 * kUnevenness / std::max(options_.precision, 1e-4);
-    const double length = between ? options_.min_sample_seconds : std::max(3 * options_.min_sample_seconds, accurate);
+    const double length =
+        reset.queue ? options_.min_sample_seconds : std::max(3 * options_.min_sample_seconds, accurate);
     launches = launches_in(length, expected);
     untimed_first_sample_ = launches > 1 && workload.prepare(launches);
     if (untimed_first_sample_ && expected < kShort) {
-      expected = std::min(expected, within_graph(workload, launches, between));
+      expected = std::min(expected, within_graph(workload, launches, reset));
       launches = launches_in(length, expected);
       untimed_first_sample_ = workload.prepare(launches);
     }
@@ -224,7 +235,7 @@ TimingResult Timer::measure(Workload& workload, double expected, double give_up_
   }
   const double sample_seconds = std::max(expected * static_cast<double>(result.launches_per_sample), 1e-9);
   const bool graph = untimed_first_sample_;
-  const Overhead beyond = overhead(workload, expected, result.launches_per_sample, hooks != nullptr, between);
+  const Overhead beyond = overhead(workload, expected, result.launches_per_sample, hooks != nullptr, reset);
   untimed_first_sample_ = graph;
   result.overhead = beyond.value;
   const double share = 1 / static_cast<double>(result.launches_per_sample);
@@ -238,11 +249,11 @@ TimingResult Timer::measure(Workload& workload, double expected, double give_up_
   while (true) {
     next = std::min(next, most - result.samples.size());
     const std::size_t before = result.samples.size();
-    if (between) between();
+    if (reset.queue && !reset.before_each) reset.queue();
     if (hooks) {
-      observed(workload, next, result.launches_per_sample, *hooks, result.samples);
-    } else if (options_.cold_cache) {
-      cold(workload, next, result.samples);
+      observed(workload, next, result.launches_per_sample, *hooks, prepare, result.samples);
+    } else if (prepare) {
+      prepared(workload, next, prepare, result.samples);
     } else {
       unobserved(workload, next, result.launches_per_sample, result.samples);
     }
@@ -265,9 +276,9 @@ TimingResult Timer::measure(Workload& workload, double expected, double give_up_
   return result;
 }
 
-double Timer::within_graph(Workload& workload, std::size_t launches, const std::function<void()>& between) {
+double Timer::within_graph(Workload& workload, std::size_t launches, const InputReset& reset) {
   std::vector<double> samples;
-  if (between) between();
+  if (reset.queue) reset.queue();
   unobserved(workload, 1, launches, samples);
   return samples.front();
 }

@@ -58,6 +58,13 @@ struct RepetitionHooks {
   std::function<void()> before_start, after_start, after_finish;
 };
 
+/// How inputs that iterations change get their first contents back.
+struct InputReset {
+  std::function<void()> queue = {};  ///< queues it, as a launch; empty: iterations change none of their inputs
+  /// A sample is one launch, preceded by a reset; otherwise there is a reset before each batch of samples only.
+  bool before_each = false;
+};
+
 class Timer {
  public:
   /// If `sweeps` is given, the cache is emptied by reading, so that no data is written back during a sample.
@@ -67,9 +74,9 @@ class Timer {
   /// Returns the device time of one iteration in s; waits for it.
   double once(Workload& workload);
   /// Takes samples until the interval is narrow enough, a limit is reached, or the configuration cannot become the best
-  /// any more. `expected`: approximate time of an iteration, s. `between` is called before each batch of samples, with
-  /// an empty queue. On a device with graphs, iterations are measured within graphs.
-  TimingResult measure(Workload& workload, double expected, double give_up_above, const std::function<void()>& between,
+  /// any more. `expected`: approximate time of an iteration, s. On a device with graphs, iterations are measured within
+  /// graphs.
+  TimingResult measure(Workload& workload, double expected, double give_up_above, const InputReset& reset,
                        const RepetitionHooks* hooks);
 
   /// Drives everything else out of the last-level cache, queued with the launches. Nothing is left to be written back
@@ -89,16 +96,19 @@ class Timer {
     double sample = 1e300;        ///< determined with samples of this length, s
   };
   const Overhead& overhead(Workload& workload, double expected, std::size_t launches, bool watched,
-                           const std::function<void()>& between);
+                           const InputReset& reset);
   /// s of one launch among those of a graph that was prepared.
-  double within_graph(Workload& workload, std::size_t launches, const std::function<void()>& between);
+  double within_graph(Workload& workload, std::size_t launches, const InputReset& reset);
   /// Adds to the error what the samples of one process do not show.
   void add_systematic(TimingResult& result, double overhead_error) const;
   double overhead_within_graph(Workload& workload, double expected, std::size_t launches, bool watched);
   void unobserved(Workload& workload, std::size_t samples, std::size_t launches, std::vector<double>& out);
-  void cold(Workload& workload, std::size_t samples, std::vector<double>& out);
-  void observed(Workload& workload, std::size_t samples, std::size_t launches, const RepetitionHooks& hooks,
+  /// What each sample of one launch is preceded by; empty: nothing.
+  std::function<void()> preparation(const InputReset& reset);
+  void prepared(Workload& workload, std::size_t samples, const std::function<void()>& prepare,
                 std::vector<double>& out);
+  void observed(Workload& workload, std::size_t samples, std::size_t launches, const RepetitionHooks& hooks,
+                const std::function<void()>& prepare, std::vector<double>& out);
 
   Device& device_;
   const MeasureOptions& options_;
