@@ -1316,6 +1316,22 @@ TEST_F(Draft, ADimensionWithoutThreadsHasOneThreadInABlock) {
   EXPECT_THAT(parameters(rows), testing::UnorderedElementsAre("BLOCK_SIZE_X", "ROWS_EACH"));
   ASSERT_EQ(rows.kernel().launch.grid.size(), 2u);
   EXPECT_THAT(rows.kernel().launch.grid[1].text(), HasSubstr("ROWS_EACH"));
+
+  const std::string channels =
+      "#define PER 4\n__global__ void gain(const float* x, const float* g, float* y, int n) {\n"
+      "  const int ch = blockIdx.y, base = blockIdx.x * blockDim.x * PER + threadIdx.x;\n"
+      "  for (int p = 0; p < PER; ++p) {\n    const int i = base + p * blockDim.x;\n"
+      "    if (i < n) y[ch * n + i] = g[ch] * x[ch * n + i];\n  }\n}\n";
+  const Problem gain = problem("gain.cu", channels);
+  ASSERT_EQ(gain.kernel().launch.grid.size(), 2u);
+  EXPECT_EQ(gain.kernel().launch.grid[0].text(), "((N_SIZE + 4 - 1) // 4 + BLOCK_SIZE_X - 1) // BLOCK_SIZE_X");
+  EXPECT_EQ(gain.kernel().launch.grid[1].text(), "CHS");
+  EXPECT_THAT(counts(gain), ElementsAre("CHS * N_SIZE", "CHS", "CHS * N_SIZE"));
+  const Problem given =
+      problem("given.cu", channels +
+                              "void run(float* x, float* g, float* y) {\n  int n = 4096, channels = 32;\n"
+                              "  gain<<<dim3((n + 1023) / 1024, channels), 256>>>(x, g, y, n);\n}\n");
+  EXPECT_EQ(given.constants.at("CHS"), Value(32));
 }
 
 TEST_F(Draft, KeepsTheSpellingOfKernelTuner) {

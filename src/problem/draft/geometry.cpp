@@ -55,8 +55,8 @@ class GeometryReader {
       if (required[d] != "1") geometry_.dimensions = std::max(geometry_.dimensions, static_cast<int>(d) + 1);
     geometry_.reach.assign(static_cast<std::size_t>(geometry_.dimensions), "");
     for (int d = 0; d < geometry_.dimensions; ++d) read_dimension(d, required);
-    add_block_parameters();
     while (blocks_.size() > 1 && blocks_.back() == "1" && required.size() < blocks_.size()) blocks_.pop_back();
+    add_block_parameters();
     geometry_.block = blocks_;
     geometry_.block_threads = fmt::format("{}", fmt::join(blocks_, " * "));
     if (const auto threads = source_value("", geometry_.block_threads))
@@ -165,8 +165,9 @@ class GeometryReader {
       position.of_block = true;
       blocks_.emplace_back("1");
     }
+    if (source_.launch.grid.empty() && is_known(position.apart)) position.factor = position.apart;
     const std::string covered = one_thread ? blocks_.back() : read_block(position, d, required);
-    if (position.of_block) read_blocks(position, d);
+    if (position.of_block) read_blocks(position, d, one_thread);
     std::string reach = reach_of(position, dimension);
     geometry_.reach[dimension] = reach;
     if (!bounds_threads(position.variable)) geometry_.guessed.insert(d);
@@ -216,7 +217,7 @@ class GeometryReader {
   }
 
   /// Reads how many blocks there are where each works on a row, say; their number may be unknown.
-  void read_blocks(const Position& position, int d) {
+  void read_blocks(const Position& position, int d, bool one_thread) {
     geometry_.of_block.insert(d);
     std::string& reach = geometry_.reach[static_cast<std::size_t>(d)];
     reach = bound_of(position.variable);
@@ -224,7 +225,7 @@ class GeometryReader {
       reach = names_.unbound.front();
       names_.unbound.erase(names_.unbound.begin());
     }
-    if (reach.empty() && d + 1 == geometry_.dimensions && source_.use.thread_loop(d))
+    if (reach.empty() && (one_thread || (d + 1 == geometry_.dimensions && source_.use.thread_loop(d))))
       reach = names_.add_size(position.variable.empty() ? "rows" : position.variable + "s");
     if (!position.variable.empty() && !reach.empty()) geometry_.blocks[position.variable] = reach;
   }
@@ -339,14 +340,16 @@ class GeometryReader {
     std::vector<std::string> grid, restrictions;
     for (std::size_t d = 0; d < launch.grid.size(); ++d) {
       const bool of_block = geometry_.of_block.contains(static_cast<int>(d));
-      auto one = launched_grid(source_, names_, d, of_block, blocks_, restrictions, &mark);
+      std::string unsure = mark;
+      auto one = launched_grid(source_, names_, d, of_block, blocks_, restrictions, &unsure);
       if (!one && names_block(launch, launch.grid[d]))
-        one = in_terms_of_problem(source_, names_, launch.grid[d], blocks_, &mark);
+        one = in_terms_of_problem(source_, names_, launch.grid[d], blocks_, &unsure);
       if (!one) return false;
       const std::string& reach = geometry_.reach[d];
       const std::string* const size = names_.source_of(reach);
       const bool is_size = size && names_.given.contains(*size) && whole_number(*one) == names_.given.at(*size);
       grid.push_back(is_size ? reach : *one);
+      if (!is_size) mark = std::move(unsure);
     }
     const auto given =
         kernel_source::identifiers_in(fmt::format("{} {}", fmt::join(grid, " "), fmt::join(blocks_, " ")));

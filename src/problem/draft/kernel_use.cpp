@@ -43,6 +43,12 @@ std::string local_index(int dimension) {
   return local_index(kAxes[static_cast<std::size_t>(dimension)], std::to_string(dimension));
 }
 
+/// Pattern for the number of threads in a block.
+std::string size_of_block(int dimension) {
+  return std::string("(?:blockDim\\s*\\.\\s*") + kAxes[static_cast<std::size_t>(dimension)] +
+         "\\b|get_local_size\\s*\\(\\s*" + std::to_string(dimension) + "\\s*\\))";
+}
+
 std::string any_index(int dimension) {
   const std::string axis = kAxes[static_cast<std::size_t>(dimension)], number = std::to_string(dimension);
   return "(?:threadIdx|blockIdx)\\s*\\.\\s*" + axis + "\\b|get_(?:global|local|group)_id\\s*\\(\\s*" + number +
@@ -169,9 +175,8 @@ int KernelUse::dimensions() const {
 }
 
 bool KernelUse::has_threads(int dimension) const {
-  const std::string axis = kAxes[static_cast<std::size_t>(dimension)], number = std::to_string(dimension);
-  return has(body_, local_index(dimension) + "|blockDim\\s*\\.\\s*" + axis +
-                        "\\b|get_(?:global_id|local_size)\\s*\\(\\s*" + number + "\\s*\\)");
+  return has(body_, local_index(dimension) + "|" + size_of_block(dimension) + "|get_global_id\\s*\\(\\s*" +
+                        std::to_string(dimension) + "\\s*\\)");
 }
 
 Position KernelUse::position(int dimension) const {
@@ -182,13 +187,13 @@ Position KernelUse::position(int dimension) const {
   for (const Assignment& one : assignments_) {
     if (one.pointer || !has(one.value, any_index(dimension))) continue;
     if (std::regex_match(one.value, std::regex("(?:\\([a-z_ ]+\\)\\s*)?" + block))) {
-      if (position.variable.empty()) position = {one.variable, "", "", "", true};
+      if (position.variable.empty()) position = {.variable = one.variable, .of_block = true};
       continue;
     }
     const bool whole = has(one.value, block) || has(one.value, global);
     if (!whole) continue;  // a position within the block
     if (auto strided = strided_position(one, dimension)) return *std::move(strided);
-    position = {one.variable, "", "", "", false};
+    position = {.variable = one.variable};
     if (const auto factor = find(one.value, "\\)\\s*\\*\\s*([A-Za-z_0-9]+)\\s*$")) position.factor = *factor;
     if (const auto factor = find(one.value, "^" + std::string(kIdentifier) + "\\s*\\*\\s*" + global + "$"))
       position.factor = *factor;
@@ -221,15 +226,29 @@ Position KernelUse::position(int dimension) const {
   if (position.variable.empty() && has(body_, block) && !has(body_, global) &&
       !has(body_, block + "[^;=\\[\\]]*\\+\\s*" + thread))
     position.of_block = true;
+  if (position.factor.empty()) position.apart = elements_apart(value_of(position.variable), dimension, position.block);
   return position;
+}
+
+std::string KernelUse::elements_apart(const std::string& value, int dimension, const std::string& block) {
+  constexpr std::size_t kLongest = 200;
+  if (value.size() > kLongest) return {};
+  const std::regex index(block_index(dimension)), name("\\w+"), size(size_of_block(dimension));
+  for (std::vector<std::string> product : products_of(value)) {
+    if (std::erase_if(product, [&](const std::string& f) { return std::regex_match(f, index); }) != 1) continue;
+    const auto threads = std::ranges::find_if(
+        product, [&](const std::string& f) { return std::regex_match(f, size) || (!block.empty() && f == block); });
+    if (product.size() != 2 || threads == product.end()) return {};
+    product.erase(threads);
+    return std::regex_match(product.front(), name) ? product.front() : std::string();
+  }
+  return {};
 }
 
 std::optional<Position> KernelUse::strided_position(const Assignment& one, int dimension) const {
   constexpr std::size_t kLongest = 200;
   if (one.value.size() > kLongest) return std::nullopt;
-  const std::regex block(block_index(dimension)), thread(local_index(dimension));
-  const std::regex size(std::string("blockDim\\s*\\.\\s*") + kAxes[static_cast<std::size_t>(dimension)] +
-                        "|get_local_size\\s*\\(\\s*" + std::to_string(dimension) + "\\s*\\)");
+  const std::regex block(block_index(dimension)), thread(local_index(dimension)), size(size_of_block(dimension));
   std::vector<std::string> work, step;  // factors of the block's index, and of the counter
   std::size_t threads = 0;
   for (std::vector<std::string>& product : products_of(one.value)) {
@@ -254,7 +273,10 @@ std::optional<Position> KernelUse::strided_position(const Assignment& one, int d
     if (std::ranges::count(counters, counter) == 0 ||
         !std::ranges::any_of(bounds, [&](const std::string& bound) { return trimmed(bound) == factor; }))
       continue;
-    return Position{one.variable, std::regex_match(stride, size) ? "" : stride, "", factor, false, false, true};
+    return Position{.variable = one.variable,
+                    .block = std::regex_match(stride, size) ? "" : stride,
+                    .factor = factor,
+                    .strided = true};
   }
   return std::nullopt;
 }

@@ -22,6 +22,7 @@ struct Position {
   std::string block;      ///< macro, template parameter or number of the block size; empty: any block size works
   std::string threads;    ///< number of threads if it is less than `block` (threads then loop); else empty
   std::string factor;     ///< number of elements per thread; empty: one
+  std::string apart;      ///< the same where they seem to lie a block apart, "PER" of blockIdx.x * blockDim.x * PER
   bool of_block = false;  ///< the position belongs to a block, not to a thread
   bool loops = false;     ///< `block` is the work of a block, over which its `threads` (empty: any number) loop
   bool strided = false;   ///< a thread's elements lie a block apart: (block index * factor + k) * block + thread index
@@ -93,6 +94,8 @@ class KernelUse {
   /// Returns the position of `(blockIdx.x * PER + k) * blockDim.x + threadIdx.x` in any order, where k counts to PER;
   /// nullopt for other values.
   std::optional<Position> strided_position(const Assignment& one, int dimension) const;
+  /// Returns the PER of "blockIdx.x * blockDim.x * PER + threadIdx.x", or of "blockIdx.x * block * PER"; else empty.
+  static std::string elements_apart(const std::string& value, int dimension, const std::string& block);
   /// True for "blockIdx.x * factor + threadIdx.x", also in two statements.
   bool added_to_thread(int dimension, const std::string& factor) const;
   BufferUse use_of(const std::string& buffer, int depth) const;
