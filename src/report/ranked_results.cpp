@@ -214,16 +214,16 @@ RankedResults rank_results(ResultSet results, Objective objective) {
   }
   const std::vector<std::size_t> usable = usable_rows(ranked.results, ranked.objective);
   std::vector<const Measurement*> measurements;
-  std::vector<double> values;
-  for (const std::size_t row : usable) {
-    measurements.push_back(&rows[row].measurement);
-    values.push_back(*ranked.value(row));
-  }
+  for (const std::size_t row : usable) measurements.push_back(&rows[row].measurement);
   const auto confirmed = [&](std::size_t i) { return ranked.is_confirmed(usable[i]); };
   for (const Ranked& entry : rank(ranked.objective, measurements, confirmed))
     ranked.best.push_back(usable[entry.position]);
-  if (!values.empty() && ranked.objective.kind() != Objective::Kind::pareto) ranked.median = median(values);
   ranked.confidence = confidence_of(ranked, usable);
+  if (usable.empty() || ranked.objective.kind() == Objective::Kind::pareto) return ranked;
+  std::vector<double> values;
+  for (const std::size_t row : usable)
+    values.push_back(*ranked.value(row) * (ranked.is_confirmed(row) ? 1 : ranked.confidence.search_repeats.factor));
+  ranked.median = median(values);
   return ranked;
 }
 

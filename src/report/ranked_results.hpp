@@ -30,7 +30,8 @@ struct RankedResults {
   std::vector<std::size_t> best;
   /// The row of the default configuration; nullopt: not measured.
   std::optional<std::size_t> default_row;
-  /// The objective's value of the median usable configuration; nullopt for a Pareto front.
+  /// The objective's value of the median usable configuration; nullopt for a Pareto front. Values that were not
+  /// measured again are changed by the factor by which the others changed (Repeats::factor).
   std::optional<double> median;
   std::map<std::string, std::uint64_t> statuses;
   /// How certain the best is.

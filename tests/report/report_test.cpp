@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "ergotune/error.hpp"
+#include "report/ranked_results.hpp"
 #include "store/sqlite/store.hpp"
 #include "temporary_folder.hpp"
 
@@ -84,6 +85,31 @@ TEST_F(Report, HasEachConfigurationBesideWhatTheOthersPredict) {
   EXPECT_EQ(outlier[provenance], 4);
   EXPECT_LT(outlier["modelled"]["value"], 3);
   EXPECT_LT(outlier["modelled"]["low"], outlier["modelled"]["value"]);
+}
+
+// The machine had twice the load when the best were measured again.
+TEST_F(Report, TheMedianIsThatOfTheLoadUnderWhichTheBestIsConfirmed) {
+  ResultSet results;
+  results.parameters = {Parameter{.name = "x"}};
+  const ObjectiveSpec goal = Objective::parse({"time", std::nullopt, {}}, {}).spec();
+  const auto timed = [](double time) {
+    Measurement m;
+    m.quantities["time"].value = time;
+    return m;
+  };
+  for (int x = 1; x <= 5; ++x) {
+    StoredRow& row = results.rows.emplace_back();
+    row.configuration = {x};
+    row.measurement = timed(x);
+    if (x > 2) continue;
+    row.searched = timed(x);
+    row.measurement = timed(2 * x);
+    row.rounds = 3;
+    row.confirmed_for = goal;
+  }
+  const RankedResults ranked = rank_results(results);
+  EXPECT_DOUBLE_EQ(ranked.median.value(), 6) << "the search's 3, under the load of the confirmation";
+  EXPECT_DOUBLE_EQ(ranked.gain_over_median()->factor, 3);
 }
 
 TEST_F(Report, TellsBestMedianDefaultAndFailures) {
