@@ -512,6 +512,22 @@ TEST_F(SessionTest, WhereTheSearchDoesNotRepeatMoreIsConfirmed) {
   EXPECT_LT(*result.probability_best, 0.9);
 }
 
+// A single repeat may fall into a quiet moment of the machine.
+TEST_F(SessionTest, NothingIsConfirmedByOneRepeat) {
+  space = make_space(20, 20);
+  for (std::uint64_t budget = 12; budget <= 80; ++budget) {
+    Random random(budget);
+    evaluator = FakeEvaluator();
+    evaluator.measure = [&](const Configuration& c, int) {
+      const double value = *bowl(c, 0).value("time") * std::exp(0.3 * random.normal());
+      return timed(value, 0.02 * value);
+    };
+    options.budget.evaluations = budget;
+    for (const auto& row : run().best) EXPECT_NE(row.rounds, 1) << budget;
+    EXPECT_LE(evaluator.results, budget);
+  }
+}
+
 // Batches follow each other while it is open who is best: what is left is more than the batch under way.
 TEST_F(SessionTest, TheTimeLeftOfAConfirmationIsThatOfAllOfIt) {
   Random random(3);

@@ -12,7 +12,7 @@
 namespace ergotune {
 namespace {
 
-// Of the leader and its rivals; a batch has kFewestRounds, without which nothing is compared.
+// Of the leader and its rivals. Nothing is compared by fewer than kFewestRounds: one may fall into a quiet moment.
 constexpr int kConfirmationRounds = 3, kFewestRounds = 2;
 constexpr std::size_t kConfirmedCandidates = 2;
 // Those that a budget keeps time for: another may follow where the repeats differ more than was expected.
@@ -228,10 +228,15 @@ RepeatCost Confirmation::expected() const {
   return cost;
 }
 
+/// Whether one of them has not been repeated yet in this run.
+bool Confirmation::are_new(const std::vector<ConfigurationIndex>& candidates) const {
+  return std::ranges::any_of(candidates, [&](ConfigurationIndex index) { return !rounds_.contains(index); });
+}
+
 int Confirmation::fit(std::vector<ConfigurationIndex>& candidates, int wanted) {
   if (!room_) return wanted;
   const std::size_t room = room_(so_far(candidates));
-  const bool begins = rounds_.empty();
+  const bool begins = are_new(candidates);
   if (begins && room < kFewestRounds * candidates.size()) {
     // The default is the second of them unless it is confirmed already. Without it the gain is a search's value, which
     // is better than to compare nothing.
@@ -267,7 +272,7 @@ bool Confirmation::confirm(std::vector<ConfigurationIndex> candidates, int round
   tell(all);
   for (const ConfigurationIndex index : candidates)
     if (!is_confirmed(index)) searched_.try_emplace(index, standing_.judged(index));
-  const auto another = [&, must = rounds_.empty() ? kFewestRounds - 1 : 0]() mutable {
+  const auto another = [&, must = are_new(candidates) ? kFewestRounds - 1 : 0]() mutable {
     const bool fits = must-- > 0 || !room_ || room_(so_far(candidates)) >= candidates.size();
     cut_short_ = cut_short_ || !fits;
     return fits;

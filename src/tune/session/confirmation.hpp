@@ -103,6 +103,7 @@ class Confirmation {
   RepeatCost so_far(const std::vector<ConfigurationIndex>& candidates) const;
   /// Rounds of these that there is room for, of those wanted; leaves out the last of the candidates where a comparison
   /// begins and there is too little for all.
+  bool are_new(const std::vector<ConfigurationIndex>& candidates) const;
   int fit(std::vector<ConfigurationIndex>& candidates, int wanted);
   bool near_best(ConfigurationIndex index, ConfigurationIndex best) const;
   /// How the search's values, corrected for devices and drift, changed in the confirmation.
