@@ -177,7 +177,14 @@ class RunService {
   std::vector<std::string> notes_;
 };
 
+/// Code is allocated and freed with every configuration: returning the memory each time would cost page faults.
+void keep_memory() {
+  ::mallopt(M_TRIM_THRESHOLD, 64 << 20);
+  ::mallopt(M_MMAP_THRESHOLD, 64 << 20);
+}
+
 void serve_compiler(Stream& session, const Setup& setup) {
+  keep_memory();
   const Problem problem = deserialise(setup.problem);
   CompileService service(setup, problem, setup.device, open_compiler(setup.device_id));
   Ready ready;
@@ -193,7 +200,8 @@ void serve_compiler(Stream& session, const Setup& setup) {
 
 void serve_runner(Stream& session, const Setup& setup) {
   RunService service(setup, deserialise(setup.problem));
-  if (service.on_cpu()) limit_memory();
+  // A function on the CPU may allocate memory, which takes the time that it takes in the application.
+  service.on_cpu() ? limit_memory() : keep_memory();
   const std::unique_ptr<CompileService> compiler = service.make_compiler(setup);
   Ready ready = service.ready();
   if (compiler) ready.compiler = compiler->identity();
@@ -220,9 +228,6 @@ void report_failure(Stream& session, bool user_error, const std::string& message
 }  // namespace
 
 int run_worker(int descriptor, int log) {
-  // Code is allocated and freed with every configuration: returning the memory each time would cost page faults.
-  ::mallopt(M_TRIM_THRESHOLD, 64 << 20);
-  ::mallopt(M_MMAP_THRESHOLD, 64 << 20);
   redirect_output(log);
   ::signal(SIGINT, SIG_IGN);  // the session handles Ctrl-C and ends its workers itself
   Stream session(kKind, descriptor, descriptor);
