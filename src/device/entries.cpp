@@ -122,11 +122,15 @@ void check_arguments(const std::string& kernel, const std::vector<KernelParamete
                       i + 1, kernel, name),
           i + 1);
     if (fits(taken[i], argument, bytes)) continue;
-    throw Mismatch(
-        fmt::format("argument {} of the kernel {}{} is {}, and the problem gives it {}", i + 1, kernel, name,
-                    as_text(taken[i].pointer.value_or(false), taken[i].type, taken[i].bytes),
-                    as_text(buffer, argument.bytes > 0 ? argument.type_name : to_string(argument.type), bytes)),
-        i + 1);
+    const std::string given_type = argument.bytes > 0 ? argument.type_name : to_string(argument.type);
+    const bool of_other_size = taken[i].type == given_type;  // a structure's name does not tell them apart
+    const std::string of_taken = of_other_size ? fmt::format(" ({} bytes)", taken[i].bytes) : std::string();
+    const std::string of_given =
+        of_other_size ? fmt::format(" ({} bytes): its members have to be those of the source", bytes) : std::string();
+    throw Mismatch(fmt::format("argument {} of the kernel {}{} is {}{}, and the problem gives it {}{}", i + 1, kernel,
+                               name, as_text(taken[i].pointer.value_or(false), taken[i].type, taken[i].bytes), of_taken,
+                               as_text(buffer, given_type, bytes), of_given),
+                   i + 1);
   }
 }
 
