@@ -242,11 +242,12 @@ bool is_whole(ElementType type) { return type < ElementType::float16; }
 
 }  // namespace
 
-std::size_t nans_in(ElementType type, std::span<const std::byte> contents) {
+std::size_t not_finite_in(ElementType type, std::span<const std::byte> contents) {
   if (is_whole(type)) return 0;
   return with_elements(type, [&]<class T>(T, auto load) {
     std::size_t count = 0;
-    for (std::size_t i = 0; i < contents.size() / sizeof(T); ++i) count += std::isnan(load(element<T>(contents, i)));
+    for (std::size_t i = 0; i < contents.size() / sizeof(T); ++i)
+      count += !std::isfinite(load(element<T>(contents, i)));
     return count;
   });
 }

@@ -27,8 +27,8 @@ struct BufferComparison {
 BufferComparison compare(ElementType type, std::span<const std::byte> actual, std::span<const std::byte> expected,
                          double absolute_tolerance, double relative_tolerance);
 
-/// Returns the number of elements that are NaN; 0 for integer types.
-std::size_t nans_in(ElementType type, std::span<const std::byte> contents);
+/// Returns the number of elements that are NaN or infinite; 0 for integer types.
+std::size_t not_finite_in(ElementType type, std::span<const std::byte> contents);
 
 /// Compares sums, extremes or sorted elements of both, as real numbers with the same tolerances.
 BufferComparison compare(Compare how, ElementType type, std::span<const std::byte> actual,

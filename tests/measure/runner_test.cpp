@@ -154,16 +154,26 @@ TEST_F(RunnerTest, WrongOutputAgainstTheFirstCorrectOne) {
   EXPECT_GT(wrong.value("error").value(), 0.1);
 }
 
-TEST_F(RunnerTest, AReferenceOfNoNumbersIsSaid) {
-  device.kernels["double_32"] = [](const FakeLaunch& launch) {
-    for (std::size_t i = 0; i < kCount; ++i) launch.buffers[2]->floats()[i] = i < 3 ? std::nanf("") : 1;
-    return 1e-3;
-  };
-  const Measurement result = measure(32);
-  EXPECT_EQ(result.status, Status::ok);
-  EXPECT_THAT(result.warnings,
-              testing::ElementsAre(testing::HasSubstr(
-                  "output \"b\" of this configuration, which the others are compared with, holds 3 NaN")));
+TEST_F(RunnerTest, ElementsThatAreNoNumbersVerifyNothing) {
+  std::size_t strange = 3;
+  for (const char* name : {"double_32", "double_64"})
+    device.kernels[name] = [&](const FakeLaunch& launch) {
+      for (std::size_t i = 0; i < kCount; ++i)
+        launch.buffers[2]->floats()[i] = i >= strange ? 1 : i % 2 == 0 ? NAN : INFINITY;
+      return 1e-3;
+    };
+  Runner some(device, problem, options);
+  for (const int block : {32, 64}) {
+    const Measurement result = measure(some, block);
+    EXPECT_EQ(result.status, Status::ok) << result.message;
+    EXPECT_THAT(result.warnings, testing::ElementsAre(HasSubstr("3 of the 256 elements")));
+    EXPECT_TRUE(result.quantities.contains("error"));
+  }
+  strange = kCount;
+  Runner all(device, problem, options);
+  const Measurement result = measure(all, 32);
+  EXPECT_THAT(result.warnings, testing::ElementsAre(HasSubstr("256 of the 256 elements")));
+  EXPECT_FALSE(result.quantities.contains("error")) << "nothing is verified";
 }
 
 TEST_F(RunnerTest, AKernelThatWritesNothingIsWrongBecauseOutputsAreRestored) {

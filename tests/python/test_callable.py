@@ -391,6 +391,18 @@ def test_a_default_that_failed_is_named():
     assert "default configuration failed: ValueError: no step of 1" in str(result)
 
 
+def undefined(x, out, way):
+    out[:] = np.sqrt(-x) if way != "numbers" else 1
+
+
+def test_nothing_but_nan_verifies_nothing():
+    arguments = (np.ones(100), np.zeros(100))
+    for verify in (None, lambda x, out: undefined(x, out, "as it is")):
+        with pytest.raises(ergotune.UserError, match="NaN"):
+            ergotune.tune_callable(undefined, {"way": ["fast", "slow"]}, arguments=arguments, verify=verify, **QUICK)
+    assert ergotune.tune_callable(undefined, {"way": ["fast", "slow"]}, arguments=arguments, verify=False, **QUICK).best
+
+
 def test_mistakes_name_what_to_mend():
     with pytest.raises(ergotune.UserError, match="no such file"):
         ergotune.tune_callable(cast, {"dtype": [None]}, setup=broken_setup, **QUICK)

@@ -145,6 +145,17 @@ def same(one: Any, other: Any) -> bool:
     return bool(np.array_equal(_host(one), _host(other), equal_nan=_host(one).dtype.kind in "fc"))
 
 
+def has_numbers(value: Any) -> bool:
+    """Whether an element is neither NaN nor infinite; computed where the array is."""
+    if _is_torch(value) and value.element_size() == 1:
+        return True
+    value = value if _is_torch(value) or _is_cupy(value) else _host(value)
+    if not _is_torch(value) and value.dtype.kind not in "fc":
+        return True
+    with np.errstate(all="ignore"):
+        return _size(value) == 0 or bool((value - value == 0).any())
+
+
 def clear(value: Any) -> None:
     """Fills it with zeros."""
     if _is_torch(value):

@@ -202,9 +202,16 @@ class Session:
 
     def _find_expected(self) -> Optional[Tuple[Dict[Any, Any], Optional[List[Any]]]]:
         """The arguments that are written, and what is returned (None: not compared)."""
+        found = None
         if callable(self._work.verify):
-            return self._expected_of_reference(self._work.verify)
-        return self._expected_of_configuration() if self._work.references else None
+            found = self._expected_of_reference(self._work.verify)
+        elif self._work.references:
+            found = self._expected_of_configuration()
+        compared = [*found[0].values(), *(found[1] or [])] if found else []
+        if compared and not any(map(arrays.has_numbers, compared)):
+            raise Fault("user", "every element that outputs would be compared with is NaN or infinite, which verifies nothing: give other "
+                        "arguments, or verify=False")
+        return found
 
     def _expected_of_reference(self, verify: Callable[..., Any]) -> Tuple[Dict[Any, Any], Optional[List[Any]]]:
         returned = verify(*self._positional, **_accepted(verify, self._named))

@@ -228,6 +228,7 @@ void OutputCheck::expect(const Configuration& configuration) {
   for (std::size_t i = 0; i < seen.size(); ++i)
     if (seen_by_reference_[i]) seen[i] = configuration[i];
   if (expected_ && expected_for_ == seen) return;
+  not_finite_.clear();
   if (expected_) {
     for (const auto& [name, contents] : *expected_) earlier_bytes_ += contents.size();
     earlier_.emplace_back(std::move(expected_for_), *std::exchange(expected_, std::nullopt));
@@ -258,7 +259,7 @@ bool OutputCheck::verify(Measurement& result, bool reference_only) {
   // Checked before the outputs may become the reference.
   if (!memory_intact(result)) return false;
   if (!verifier_) {
-    if (problem_.verification.kind == Verification::Kind::first_correct) keep_first(result);
+    if (problem_.verification.kind == Verification::Kind::first_correct) keep_first();
   }
   if (reference_only) return true;
   if (verifier_ ? passes_user_verifier(result) : right(result)) return true;
@@ -274,21 +275,13 @@ bool OutputCheck::has_all_references() const {
 
 /// Keeps the first outputs of each name as the expected ones. Arguments that depend on the configuration are added when
 /// they first occur, in this process or another.
-void OutputCheck::keep_first(Measurement& result) {
+void OutputCheck::keep_first() {
   if (has_all_references()) return;
   if (!expected_) expected_.emplace();
   if (!options_.reference_file.empty())
     if (auto known = load_outputs(options_.reference_file)) expected_->merge(*known);
   bool fresh = false;
-  for (const std::string& name : buffers_.outputs()) {
-    if (!expected_->emplace(name, actual_[name]).second) continue;
-    fresh = true;
-    // NaN equals NaN, so that a kernel which computes only NaN would pass; hence the warning.
-    const std::size_t count = nans_in(buffers_.argument(name).type, actual_[name]);
-    if (count > 0)
-      result.warnings.push_back(fmt::format(
-          "output \"{}\" of this configuration, which the others are compared with, holds {} NaN", name, count));
-  }
+  for (const std::string& name : buffers_.outputs()) fresh |= expected_->emplace(name, actual_[name]).second;
   if (fresh && !options_.reference_file.empty()) save_outputs(*expected_, options_.reference_file);
 }
 
@@ -316,10 +309,28 @@ bool OutputCheck::unchanged(const std::string& name) {
   return unchanged_[name] = buffers_.first_contents(name) == expected_->at(name);
 }
 
+/// NaN equals NaN, so that a kernel which computes nothing else agrees: warns of such elements in an expected output,
+/// and returns false where there are no others.
+bool OutputCheck::has_numbers(const std::string& name, Measurement& result) {
+  const ElementType type = buffers_.argument(name).type;
+  const std::vector<std::byte>& contents = expected_->at(name);
+  const auto known = not_finite_.try_emplace(name);
+  std::size_t& count = known.first->second;
+  if (known.second) count = not_finite_in(type, contents);
+  const std::size_t all = contents.size() / size_of(type);
+  if (count > 0)
+    result.warnings.push_back(
+        fmt::format("{} of the {} elements that output \"{}\" is compared with are NaN or infinite: do the inputs have "
+                    "suitable contents (fill)?",
+                    count, all, name));
+  return count < all;
+}
+
 bool OutputCheck::right(Measurement& result) {
   if (!compares()) return true;
   const bool first_correct = problem_.verification.kind == Verification::Kind::first_correct;
   double error = 0;
+  bool compared_numbers = false;
   for (const std::string& name : buffers_.outputs()) {
     const auto known = expected_->find(name);
     if (known == expected_->end() || !compared(name)) continue;
@@ -329,14 +340,17 @@ bool OutputCheck::right(Measurement& result) {
     if (!found.equal) {
       result.message =
           fmt::format("{}output \"{}\": {}", result.message.empty() ? "" : result.message + "; ", name, found.message);
-    } else if (first_correct && unchanged(name)) {
+      continue;
+    }
+    compared_numbers |= has_numbers(name, result);
+    if (first_correct && unchanged(name)) {
       result.warnings.push_back(fmt::format(
           "output \"{}\" contains what it did before the kernel ran, in this configuration and in the first: "
           "nothing shows that the kernel writes it",
           name));
     }
   }
-  if (std::isfinite(error)) {
+  if (std::isfinite(error) && (compared_numbers || !result.message.empty())) {
     const char* method =
         first_correct ? "compared with the first configuration, no reference" : "compared with the reference";
     result.quantities["error"] = {error, 0, 1, method, {}, Provenance::measured};

@@ -61,9 +61,10 @@ class OutputCheck {
   bool compares() const { return verifies() && !buffers_.outputs().empty(); }
   void read(const std::string& name);
   bool compared(const std::string& name) const;
-  void keep_first(Measurement& result);
+  void keep_first();
   bool right(Measurement& result);
   bool unchanged(const std::string& name);
+  bool has_numbers(const std::string& name, Measurement& result);
   bool passes_user_verifier(Measurement& result);
 
   const Problem& problem_;
@@ -72,9 +73,10 @@ class OutputCheck {
   const MeasureOptions& options_;
   Verifier verifier_;
   std::optional<ExpectedOutputs> expected_;
-  std::map<std::string, bool> unchanged_;  ///< whether an expected output is what its buffer contained before
-  Configuration expected_for_;             ///< values with which the reference has computed them
-  std::vector<bool> seen_by_reference_;    ///< of each parameter; the others have their defaults in expected_for_
+  std::map<std::string, bool> unchanged_;          ///< whether an expected output is what its buffer contained before
+  std::map<std::string, std::size_t> not_finite_;  ///< elements of an expected output
+  Configuration expected_for_;                     ///< values with which the reference has computed them
+  std::vector<bool> seen_by_reference_;  ///< of each parameter; the others have their defaults in expected_for_
   std::vector<std::pair<Configuration, ExpectedOutputs>> earlier_;  ///< for other values
   std::size_t earlier_bytes_ = 0;
   ExpectedOutputs actual_;  ///< kept between configurations to avoid an allocation per run
