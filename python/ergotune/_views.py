@@ -6,7 +6,7 @@ from __future__ import annotations
 import html
 import math
 import re
-from typing import TYPE_CHECKING, Any, List, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Dict, List, Optional, Tuple
 
 import numpy as np
 
@@ -35,13 +35,21 @@ def _gain(result: Result) -> str:
         ratio, half = gain["value"], gain["half_width"]
         factor = max(ratio, 1 / ratio)
         interval = f" ± {factor * half / ratio:.2g}" if half else ""
-        parts.append(f"{factor:.2f}x{interval} {better if ratio >= 1 else worse} than the default")
+        uncertain = any(_is_vague(document[row]) for row in ("best", "default"))
+        parts.append(f"{factor:.2f}x{interval} {better if ratio >= 1 else worse} than the default"
+                     + " (not certain: an interval is wider than its value)" * uncertain)
     other: Optional[float] = document["median"]
     if other and best > 0 and other > 0:
         ratio = best / other if result.direction.startswith("max") else other / best
         if ratio >= 1:  # noise or a condition may leave the best behind it
             parts.append(f"{ratio:.2f}x {better} than the median")
     return ", ".join(parts)
+
+
+def _is_vague(row: Dict[str, Any]) -> bool:
+    """Whether the interval of its objective is wider than the value."""
+    half = row.get("half_width", 0)
+    return half is None or half >= abs(row["objective"])  # None: unknown
 
 
 def _certainty(result: Result) -> str:
@@ -92,6 +100,8 @@ def _rows(result: Result) -> List[Tuple[str, str]]:
         status = measurement["status"] + " in the search" * bool(repeats)
         rows.append(("status", ": ".join(filter(None, (status, measurement["message"])))))
     rows += [(name, text) for name, text in (("gain", _gain(result)), ("confirmed", _certainty(result))) if text]
+    texts = [*measurement["warnings"], (result.search_repeats or {}).get("note", "")]
+    rows += [("note", text) for text in texts if text]
     if result.commonest_failure():
         counts = ", ".join(f"{count} {status}" for status, count in result.document["statuses"].items())
         rows.append(("outcomes", counts + result.commonest_failure()))

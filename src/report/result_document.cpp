@@ -202,7 +202,10 @@ Json results_document(const RankedResults& ranked, std::size_t top) {
   for (std::size_t i = 0; i < std::min(top, ranked.best.size()); ++i)
     document["top"].push_back(row_document(ranked, ranked.best[i]));
   if (const Repeats& repeats = ranked.confidence.search_repeats; repeats.n > 0)
-    document["search_repeats"] = {{"factor", repeats.factor}, {"deviation", repeats.deviation}, {"n", repeats.n}};
+    document["search_repeats"] = {{"factor", repeats.factor},
+                                  {"deviation", repeats.deviation},
+                                  {"n", repeats.n},
+                                  {"note", repeats_note(repeats, ranked.confidence.confirmation_repeats)}};
   document["failures"] = failures_document(ranked);
   document["notes"] = ranked.notes();
   if (const std::uint64_t screened = ranked.screened(); screened > 0) document["screened"] = screened;

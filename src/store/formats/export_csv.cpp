@@ -77,8 +77,8 @@ std::string value_text(const BestResult& best, const std::string& quantity) {
   std::string text = fmt::format("; {} {:.4g} {}", in_comment(quantity), *value, unit_of(quantity, best.metrics));
   while (text.back() == ' ') text.pop_back();  // it has no unit
   const double half_width = best.measurement.half_width(quantity);
-  if (half_width > 0 && std::isfinite(half_width) && *value != 0)
-    text += fmt::format(" +-{:.1f} %", 100 * half_width / std::abs(*value));
+  if (half_width >= std::abs(*value)) return text + " (its interval is wider than that)";
+  if (half_width > 0) text += fmt::format(" +-{:.1f} %", 100 * half_width / std::abs(*value));
   return text;
 }
 
