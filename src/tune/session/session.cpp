@@ -251,9 +251,13 @@ SessionResult Search::run() {
   result.stopped_because = why;
   if (confirmation_.cut_short() && result.confirmation_repeats == 0)
     result.stopped_because += ", too little of the budget is left to confirm the best";
-  else if (options_.budget.evaluations > 0 && !source_.evaluations_left() && confirmation_.measured() > 0)
+  else if (options_.budget.evaluations > 0 && !source_.evaluations_left() && confirmation_.measured() > 0) {
+    const std::uint64_t used = standing_.evaluations() + confirmation_.measured();
     result.stopped_because += fmt::format(", {} of them to confirm the best", confirmation_.measured());
-  else if (time_spent && confirmation_.measured() > 0)
+    if (used < options_.budget.evaluations)
+      result.stopped_because +=
+          fmt::format("; {} left, too few to repeat the best and its rivals", options_.budget.evaluations - used);
+  } else if (time_spent && confirmation_.measured() > 0)
     result.stopped_because += fmt::format(", {:.2g} s of them to confirm the best", source_.seconds() - searched);
   for (const ConfigurationIndex index : standing_.order()) result.disturbed += ledger_.find(index)->disturbed;
   const std::size_t shown = std::max<std::size_t>(options_.top, 1);
