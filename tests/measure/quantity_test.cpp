@@ -51,10 +51,11 @@ TEST(Quantities, TheManualHoldsThemAndTheObservers) {
   for (const QuantityInfo& info : quantities()) {
     const std::string row = fmt::format("| `{}` | {} | {} | {} | {} |", info.name, info.unit, info.meaning,
                                         info.better ? "less" : "", to_string(info.producer));
-    EXPECT_NE(manual.find(row), std::string::npos) << row;
+    EXPECT_NE(manual.find(row), std::string::npos) << "add to docs/measuring.md: " << row;
   }
   for (const ObserverDescription& observer : observers())
-    EXPECT_NE(manual.find(fmt::format("\n| `{}`", observer.name)), std::string::npos) << observer.name;
+    EXPECT_NE(manual.find(fmt::format("\n| `{}`", observer.name)), std::string::npos)
+        << observer.name << ": add a row to docs/measuring.md, Observers";
 }
 
 TEST(Quantities, NamesAreDifferentAndFound) {

@@ -302,7 +302,7 @@ Field<T> written(std::string_view name, std::string_view meaning, FieldType type
 }
 /// Restricts a field so that it is written only if `holds` returns true.
 template <class T>
-Field<T> only(bool (*holds)(const T&), Field<T> field) {
+Field<T> written_if(bool (*holds)(const T&), Field<T> field) {
   field.write = [=, write = field.write](const T& from, Form form) { return holds(from) ? write(from, form) : Node(); };
   return field;
 }

@@ -244,8 +244,9 @@ const std::vector<Field<KernelSource>>& fields<KernelSource>() {
        field<T>("text", &T::text, "").read,
        [](const T& from, Form) { return is_compiled_code(from.text) ? Node() : Node(from.text); }},
       // compiled code is not valid text in JSON
-      only<T>([](const T& from) { return is_compiled_code(from.text); },
-              field<T>("code", "Compiled code (base64)", string_type(), read_code, write_code, {.by_programs = true})),
+      written_if<T>(
+          [](const T& from) { return is_compiled_code(from.text); },
+          field<T>("code", "Compiled code (base64)", string_type(), read_code, write_code, {.by_programs = true})),
       field<T>("include_folders", &T::include_folders, "Every folder for #include", {.by_programs = true})};
   return table;
 }
@@ -586,20 +587,22 @@ const std::vector<Field<Argument>>& fields<Argument>() {
                  string_type(),
                  [](const T& from, Form) { return Node(is_structure(from) ? from.type_name : to_string(from.type)); },
                  {.otherwise = "required"}),
-      only<T>(is_number, field<T>("value", &T::value, "Of a scalar: a number or an expression")),
-      only<T>(is_buffer,
-              field<T>("count", &T::count, "Of a buffer: its number of elements, an expression over constants",
-                       {.otherwise = "required"})),
-      only<T>(is_local,
-              field<T>("local_count", &T::count, "Of dynamic local memory in OpenCL: its number of elements")),
-      only<T>([](const T& from) { return !from.fields.empty(); },
-              field<T>("fields", &T::fields,
-                       "Of a structure that is passed by value: its members in their order; of a buffer: the addresses "
-                       "of others that it holds")),
-      only<T>(is_buffer, field<T>("access", &T::access, "How the kernel uses a buffer; written ones are verified")),
-      only<T>(is_buffer, written<T>("fill", "What a buffer holds before a launch", fill_type,
-                                    [](const T& from, Form form) { return write_fill(from.fill, form); },
-                                    {.otherwise = "random; 0 where it is only written"})),
+      written_if<T>(is_number, field<T>("value", &T::value, "Of a scalar: a number or an expression")),
+      written_if<T>(is_buffer,
+                    field<T>("count", &T::count, "Of a buffer: its number of elements, an expression over constants",
+                             {.otherwise = "required"})),
+      written_if<T>(is_local,
+                    field<T>("local_count", &T::count, "Of dynamic local memory in OpenCL: its number of elements")),
+      written_if<T>(
+          [](const T& from) { return !from.fields.empty(); },
+          field<T>("fields", &T::fields,
+                   "Of a structure that is passed by value: its members in their order; of a buffer: the addresses "
+                   "of others that it holds")),
+      written_if<T>(is_buffer,
+                    field<T>("access", &T::access, "How the kernel uses a buffer; written ones are verified")),
+      written_if<T>(is_buffer, written<T>("fill", "What a buffer holds before a launch", fill_type,
+                                          [](const T& from, Form form) { return write_fill(from.fill, form); },
+                                          {.otherwise = "random; 0 where it is only written"})),
       written<T>("buffer", "Instead of the above: the name of a buffer in [buffers]", string_type()),
       field<T>("when", &T::when, "Condition of the configurations to which the argument is passed",
                {.otherwise = "all"}),
@@ -841,8 +844,8 @@ const std::vector<Field<Verification>>& fields<Verification>() {
                {.otherwise = "\"first_correct\""}),
       reference_field("kernel", Check::kernel, "A reference kernel for the same device"),
       reference_field("host_function", Check::host_function, "A function in C, C++ or Fortran with the same arguments"),
-      only<T>([](const T& from) { return from.kind == Check::files; },
-              field<T>("files", &T::files, "A file of raw little-endian elements for each output"))};
+      written_if<T>([](const T& from) { return from.kind == Check::files; },
+                    field<T>("files", &T::files, "A file of raw little-endian elements for each output"))};
   return table;
 }
 

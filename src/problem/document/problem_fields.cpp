@@ -136,8 +136,9 @@ const std::vector<Field<Problem>>& fields<Problem>() {
             [](const Table& at, const Node& node, T& to) { to.restrictions = read_restrictions(at, node); },
             [](const T& from, Form form) { return write(from.restrictions, form); }),
         written<T>("buffers", "Buffers that several kernels share: type, count and fill of each", buffers_type),
-        only<T>(is_single_kernel, written<T>("kernel", "The kernel", kernel_type,
-                                             [](const T& from, Form form) { return write(from.kernel(), form); })),
+        written_if<T>(is_single_kernel,
+                      written<T>("kernel", "The kernel", kernel_type,
+                                 [](const T& from, Form form) { return write(from.kernel(), form); })),
         written<T>(
             "kernels", "Instead, several kernels by name: the page \"Tune several kernels together\"",
             [](Schema& schema) { return map_type(kernel_type(schema)); }, write_kernels),

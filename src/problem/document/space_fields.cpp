@@ -200,8 +200,8 @@ const std::vector<Field<Parameter>>& fields<Parameter>() {
   constexpr std::string_view kRange =
       "Values as Python's range(start, stop, step), stop excluded; may use constants and earlier parameters";
   static const std::vector<Field<T>> table{
-      only<T>([](const T& from) { return !from.range; },
-              field<T>("values", &T::values, "Its values, or \"range\" instead")),
+      written_if<T>([](const T& from) { return !from.range; },
+                    field<T>("values", &T::values, "Its values, or \"range\" instead")),
       field<T>("range", kRange, string_type(), read_range_text,
                [](const T& from, Form form) { return from.range ? write_range(*from.range, form) : Node(); }),
       field<T>("default", "The value that gains are relative to", value_type,
@@ -234,9 +234,9 @@ const std::vector<Field<Restriction>>& fields<Restriction>() {
   constexpr std::string_view kFunction =
       "Of a function that is not here, which configurations have met: the parameters that it uses";
   static const std::vector<Field<T>> table{
-      only<T>([](const T& from) { return !is_function(from); },
-              field<T>("expression", &T::expression, "The condition that every configuration must meet",
-                       {.otherwise = "required"})),
+      written_if<T>([](const T& from) { return !is_function(from); },
+                    field<T>("expression", &T::expression, "The condition that every configuration must meet",
+                             {.otherwise = "required"})),
       field<T>("name", &T::name, "Its name in messages", {.incidental = true, .otherwise = "the expression"}),
       field<T>("class", &T::restriction_class, "What it is for", {.incidental = true}),
       field<T>("function_names", &T::function_names, kFunction, {.by_programs = true}),

@@ -315,21 +315,23 @@ const std::vector<Field<Step>>& fields<Step>() {
   constexpr auto has_steps = [](const T& from) { return from.kind != Kind::concurrent; };
   const Json steps_type = list_type({{"$ref", "#/definitions/step"}});
   static const std::vector<Field<T>> table{
-      only<T>(is_group, field<T>("name", &T::name, "Of a branch with steps: its name")),
-      only<T>(is_launch, field<T>("kernel", &T::name, "Launches this kernel")),
+      written_if<T>(is_group, field<T>("name", &T::name, "Of a branch with steps: its name")),
+      written_if<T>(is_launch, field<T>("kernel", &T::name, "Launches this kernel")),
       written<T>("launches", "How often, back to back; of a concurrent step a table by branch", launches_type,
                  write_launches, {.otherwise = "1"}),
       field<T>("for", &T::variable, "Repeats its steps for each value of this variable"),
-      only<T>(is_loop, field<T>("from", &T::from, "First value of the variable")),
-      only<T>(is_loop, field<T>("to", &T::to, "Where the loop ends; not reached itself", {.otherwise = "required"})),
-      only<T>(is_loop, field<T>("by", &T::by, "Distance between values", {.otherwise = "1"})),
-      only<T>(has_steps, written<T>("steps", "The steps of a loop or of a branch", steps_type,
-                                    [](const T& from, Form form) { return write_steps(from.steps, form); })),
-      only<T>(is_swap, written<T>("swap", "Exchanges what the names of two buffers stand for, until the round ends",
-                                  fixed_list_type(string_type(), 2),
-                                  [](const T& from, Form) {
-                                    return Node(Node::List{from.first, from.second});
-                                  })),
+      written_if<T>(is_loop, field<T>("from", &T::from, "First value of the variable")),
+      written_if<T>(is_loop,
+                    field<T>("to", &T::to, "Where the loop ends; not reached itself", {.otherwise = "required"})),
+      written_if<T>(is_loop, field<T>("by", &T::by, "Distance between values", {.otherwise = "1"})),
+      written_if<T>(has_steps, written<T>("steps", "The steps of a loop or of a branch", steps_type,
+                                          [](const T& from, Form form) { return write_steps(from.steps, form); })),
+      written_if<T>(is_swap,
+                    written<T>("swap", "Exchanges what the names of two buffers stand for, until the round ends",
+                               fixed_list_type(string_type(), 2),
+                               [](const T& from, Form) {
+                                 return Node(Node::List{from.first, from.second});
+                               })),
       written<T>("concurrent", "Runs branches side by side: kernels by name, steps, or { name, steps }",
                  branches_type(), write_branches),
       written<T>("order",
