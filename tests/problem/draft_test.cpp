@@ -448,6 +448,44 @@ TEST_F(Draft, SeesRowsAndOutputsThroughPointers) {
   EXPECT_EQ(rows.kernel().launch.block[0].text(), "BLOCK_SIZE");
 }
 
+TEST_F(Draft, SeesWritesToMembersAndThroughReferences) {
+  const auto drafted = [&](const std::string& body) {
+    return draft("k.cu",
+                 "struct P { float x, y; int n[2]; };\n__global__ void k(P* p, float4* v, const P* c, int n) {"
+                 "\n  int i = blockIdx.x * blockDim.x + threadIdx.x;\n  if (i >= n) return;\n" +
+                     body + "\n}\n");
+  };
+  for (const char* written : {"p[i].x += c[i].x;", "p[i].n[1] = 1; p[i].x += 1;", "P& q = p[i]; q.x += c[i].x;",
+                              "auto &q = p[i]; q.n[0]++;", "float& x = p[i].x; x -= 1;", "P* q = &p[i]; q->x += 1;",
+                              "P* q = p + i; (*q).x += 1;", "++p[i].n[0];", "p[i].n[0] <<= 1;"}) {
+    const ProblemDraft draft = drafted(written);
+    const Problem k = parse_problem(draft.text, folder_ / "p.toml");
+    EXPECT_EQ(k.kernel().arguments[0].access, Access::read_write) << written;
+    EXPECT_THAT(draft.questions, Not(Contains(ContainsRegex("^p: .*number of elements")))) << written;
+    EXPECT_EQ(counts(k)[0], "16 * (N_SIZE)") << written;
+  }
+  for (const char* written : {"v[i].x = p[i].x;", "float4& w = v[i]; w.x = p[i].y; w.y = 1;", "v[i] = {0, 0, 0, 0};"}) {
+    const Problem k = parse_problem(drafted(written).text, folder_ / "p.toml");
+    EXPECT_EQ(k.kernel().arguments[1].access, Access::write) << written;
+  }
+  for (const char* read : {"const P& q = p[i]; v[i].x = q.x;", "auto& q = p[i]; v[i].x = q.x == 1 ? q.x : q.y;",
+                           "P q = p[i]; q.x += 1; v[i].x = q.x;", "if (i < n && p[i].x <= 1) v[i].x = 1;"})
+    EXPECT_THAT(drafted(read).text, Not(ContainsRegex("\"p\"[^\n]*access"))) << read;
+  EXPECT_EQ(
+      problem("v.cl", "kernel void v(global float4* x) { x[get_global_id(0)].xyz += 1; }").kernel().arguments[0].access,
+      Access::read_write);
+}
+
+TEST_F(Draft, AsksForTheOutputsWhereNothingIsWritten) {
+  const auto questions = [&](const std::string& statement) {
+    return draft("k.cu", "__global__ void k(float* x, int n) {\n  int i = blockIdx.x * blockDim.x + threadIdx.x;\n  " +
+                             statement + "\n}\n")
+        .questions;
+  };
+  EXPECT_THAT(questions("if (i < n && x[i] < 0) __trap();"), Contains(HasSubstr("access = ")));
+  EXPECT_THAT(questions("if (i < n) x[i] = 0;"), Not(Contains(HasSubstr("access = "))));
+}
+
 TEST_F(Draft, MarksTheLaunchUnlessAPositionIsTheNumberOfTheThread) {
   const auto asks = [&](const std::string& row) {
     const std::string source =

@@ -13,7 +13,7 @@ namespace ergotune::draft {
 struct BufferUse {
   bool read = false, written = false;
   bool passed_on = false;            ///< passed to a function, which may read or write it
-  std::vector<std::string> indices;  ///< the index expressions between the brackets
+  std::vector<std::string> indices;  ///< the index expressions between the brackets; "0" for `*x` and `x->member`
 };
 
 /// How the body computes the position of a thread (or block) in one dimension of the launch.
@@ -85,7 +85,7 @@ class KernelUse {
   struct Assignment {
     std::string variable, value;
     std::size_t begin = 0, end = 0;
-    bool pointer = false;
+    bool pointer = false, reference = false;
   };
 
   void read_assignments();
@@ -99,7 +99,9 @@ class KernelUse {
   /// True for "blockIdx.x * factor + threadIdx.x", also in two statements.
   bool added_to_thread(int dimension, const std::string& factor) const;
   BufferUse use_of(const std::string& buffer, int depth) const;
-  /// True if the declaration of a pointer is at `at`.
+  /// Adds what the body does with an element of a buffer, or a member of it, of which the text is in [`begin`, `end`).
+  void add_access(std::size_t begin, std::size_t end, BufferUse& use) const;
+  /// True if the declaration of a pointer or a reference is at `at`.
   bool is_pointer_name(std::size_t at) const;
 
   std::string body_;                     ///< each run of white space replaced by one blank
