@@ -971,7 +971,8 @@ template <int TILE> __global__ void pass(float* d, int n, int pivot) {
     const Problem named = parse_problem(draft.text, folder_ / "p.toml");
     const Constants tile{{"TILE_VALUE", Value(16)}};
     EXPECT_EQ(named.kernel().launch.shared_memory_bytes.evaluate(tile).as_integer(), 2 * 16 * 17 * 4) << draft.text;
-    EXPECT_EQ(default_of(named, "BLOCK_SIZE_X"), 32) << draft.text;
+    EXPECT_EQ(named.kernel().launch.block[0].text(), "TILE_VALUE") << draft.text;
+    EXPECT_EQ(default_of(named, "TILE_VALUE"), 32) << draft.text;
     EXPECT_EQ(default_of(named, "BLOCK_SIZE_Y"), 8) << draft.text;
     EXPECT_THAT(draft.questions, Contains(testing::StartsWith("d: the source does not show"))) << draft.text;
     for (const Restriction& restriction : named.restrictions)
@@ -1082,6 +1083,58 @@ __kernel void matvec(__global const float* A, __global const float* x, __global 
   for (const Restriction& restriction : matvec.restrictions)
     EXPECT_THAT(restriction.expression.names(), Not(Contains("RPG")));
   EXPECT_THAT(draft.questions, Contains(testing::StartsWith("block:")));
+}
+
+TEST_F(Draft, RowsOfABlockInAGridOfOneDimensionAreItsSecondDimension) {
+  const auto drafted = [&](const std::string& rows, const std::string& launch) {
+    return draft("norm.cu", R"(
+#ifndef ROWS
+#define ROWS 2
+#endif
+template <typename T, int THREADS> __global__ void norm(T* x, int height, int width) {
+  extern __shared__ float partial[];
+  const int row = blockIdx.x * )" +
+                                rows + R"( + threadIdx.y;
+  float* s = partial + threadIdx.y * THREADS;
+  if (row < height)
+    for (int c = threadIdx.x; c < width; c += THREADS) s[threadIdx.x] += x[row * width + c];
+  __syncthreads();
+  if (row < height) x[row * width] = s[0];
+}
+)" + launch);
+  };
+  const std::string host =
+      "#ifndef __CUDACC_RTC__\nint main() {\n  const int height = 8192, width = 1024;\n  norm<float, 128>"
+      "<<<(height + ROWS - 1) / ROWS, dim3(128, ROWS), 128 * ROWS * sizeof(float)>>>(x, height, width);\n}\n#endif\n";
+  for (const std::string& launch : {host, std::string()}) {
+    const ProblemDraft draft = drafted("ROWS", launch);
+    const Problem norm = parse_problem(draft.text, folder_ / "p.toml");
+    EXPECT_THAT(parameters(norm), ElementsAre("THREADS_VALUE", "ROWS")) << draft.text;
+    EXPECT_EQ(norm.kernel().launch.block[0].text(), "THREADS_VALUE") << draft.text;
+    EXPECT_EQ(norm.kernel().launch.block[1].text(), "ROWS") << draft.text;
+    ASSERT_FALSE(norm.kernel().launch.grid.empty()) << draft.text;
+    EXPECT_EQ(norm.kernel().launch.grid[0].text(), "(HEIGHT + ROWS - 1) // ROWS") << draft.text;
+    EXPECT_TRUE(norm.kernel().launch.grid.size() == 1 || norm.kernel().launch.grid[1].text() == "1") << draft.text;
+    EXPECT_THAT(draft.questions, Not(Contains(testing::StartsWith("block:"))));
+    const Constants values{{"THREADS_VALUE", Value(256)}, {"ROWS", Value(4)}};
+    EXPECT_EQ(norm.kernel().launch.shared_memory_bytes.evaluate(values).as_integer(), 256 * 4 * 4) << draft.text;
+  }
+  const Problem any = parse_problem(drafted("blockDim.y", "").text, folder_ / "p.toml");
+  EXPECT_EQ(any.kernel().launch.grid[0].text(), "(HEIGHT + BLOCK_SIZE_Y - 1) // BLOCK_SIZE_Y");
+  EXPECT_THAT(drafted("blockDim.y", "void run() { norm<float, 128><<<n / 4, dim3(128, 4), 128 * 4 * 4>>>(x, n, m); }")
+                  .questions,
+              Contains(ContainsRegex("shared_memory_bytes: .*BLOCK_SIZE_Y")));
+}
+
+TEST_F(Draft, TakesTheBlockThatTheLaunchNames) {
+  const Problem k = problem(
+      "k.cu",
+      "#ifndef WIDE\n#define WIDE 32\n#endif\n__global__ void k(float* x, int n) {\n  __shared__ float s[2 * WIDE];\n"
+      "  int i = blockIdx.x * blockDim.x + threadIdx.x;\n  s[threadIdx.x + WIDE] = x[i];\n  if (i < n) x[i] = "
+      "s[0];\n}\n"
+      "void run() { k<<<n / WIDE, WIDE>>>(x, n); }\n");
+  EXPECT_THAT(parameters(k), ElementsAre("WIDE"));
+  EXPECT_EQ(k.kernel().launch.block[0].text(), "WIDE");
 }
 
 TEST_F(Draft, NamesVariablesThatNothingFills) {

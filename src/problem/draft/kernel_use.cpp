@@ -174,6 +174,10 @@ int KernelUse::dimensions() const {
   return 1;
 }
 
+bool KernelUse::has_blocks(int dimension) const {
+  return has(body_, block_index(dimension) + "|get_global_id\\s*\\(\\s*" + std::to_string(dimension) + "\\s*\\)");
+}
+
 bool KernelUse::has_threads(int dimension) const {
   return has(body_, local_index(dimension) + "|" + size_of_block(dimension) + "|get_global_id\\s*\\(\\s*" +
                         std::to_string(dimension) + "\\s*\\)");
@@ -199,19 +203,32 @@ Position KernelUse::position(int dimension) const {
       position.factor = *factor;
     break;
   }
-  std::optional<std::string> macro = find(body_, block + "\\s*\\*\\s*\\(?" + kIdentifier);
-  if (!macro) macro = find(body_, "\\b" + std::string(kIdentifier) + "\\s*\\*\\s*" + block);
-  if (macro && *macro != "blockDim" && !macro->starts_with("get_local_size")) position.block = *macro;
-  if (!macro)
+  const std::string factor = factor_of_block(dimension);
+  const auto is_size = [](const std::string& name) { return name == "blockDim" || name == "get_local_size"; };
+  if (!is_size(factor)) position.block = factor;
+  for (int other = 0; other < 3; ++other) {
+    if (other == dimension) continue;
+    const std::string size = "(?:" + size_of_block(other) + ")";
+    if (!factor.empty() && !has_blocks(other) && !added_to_thread(dimension, factor, dimension) &&
+        added_to_thread(dimension, is_size(factor) ? size : factor, other)) {
+      position.across = other;
+      position.block.clear();
+    }
+    const std::string rows = factor_of_block(other);
+    if (!rows.empty() && !is_size(rows) && !has_blocks(dimension) && !added_to_thread(other, rows, other) &&
+        added_to_thread(other, rows, dimension))
+      position.block = rows;
+  }
+  if (factor.empty())
     if (const auto number = find(body_, block + "\\s*\\*\\s*([0-9]+)\\b");
-        number && added_to_thread(dimension, *number))
+        number && added_to_thread(dimension, *number, dimension))
       position.block = *number;
   // for (c = threadIdx.x; c < n; c += BLOCK)
   if (auto stride = find(body_, "=\\s*" + thread + "\\s*;[^;]*;[^;)]*\\+=\\s*" + kIdentifier)) {
     if (*stride == "blockDim" || stride->starts_with("get_")) stride->clear();
     if (position.block.empty()) {
       position.block = *stride;
-    } else if (!added_to_thread(dimension, position.block)) {
+    } else if (!added_to_thread(dimension, position.block, dimension)) {
       position.threads = *stride;
       position.loops = true;
       return position;
@@ -281,12 +298,17 @@ std::optional<Position> KernelUse::strided_position(const Assignment& one, int d
   return std::nullopt;
 }
 
-bool KernelUse::added_to_thread(int dimension, const std::string& factor) const {
-  const std::string first = "(?:" + block_index(dimension) + "\\s*\\*\\s*\\(?\\s*" + factor + "\\b\\s*\\)?|\\b" +
+std::string KernelUse::factor_of_block(int dimension) const {
+  const std::string block = block_index(dimension);
+  if (const auto behind = find(body_, block + "\\s*\\*\\s*\\(?" + kIdentifier)) return *behind;
+  return find(body_, "\\b" + std::string(kIdentifier) + "\\s*\\*\\s*" + block).value_or("");
+}
+
+bool KernelUse::added_to_thread(int dimension, const std::string& factor, int of) const {
+  const std::string first = "(?:" + block_index(dimension) + "\\s*\\*\\s*\\(?\\s*" + factor + "(?!\\w)\\s*\\)?|\\b" +
                             factor + "\\s*\\*\\s*" + block_index(dimension) + ")";
   const auto added = [&](const std::string& term) {
-    return has(body_, term + "\\s*\\+\\s*" + local_index(dimension)) ||
-           has(body_, local_index(dimension) + "\\s*\\+\\s*" + term);
+    return has(body_, term + "\\s*\\+\\s*" + local_index(of)) || has(body_, local_index(of) + "\\s*\\+\\s*" + term);
   };
   return added(first) || std::any_of(assignments_.begin(), assignments_.end(), [&](const Assignment& one) {
            return std::regex_match(one.value, std::regex(first)) && added("\\b" + one.variable + "\\b");
