@@ -1443,6 +1443,25 @@ TEST_F(Draft, RefusesWhatItCannotDescribe) {
   EXPECT_THROW(draft_problem(folder_ / "absent.cu", "", folder_), UserError);
 }
 
+TEST_F(Draft, NamesTheHeaderThatHasTheKernel) {
+  const std::string kernel = "__global__ void f(float* x, int n) { if (threadIdx.x < n) x[threadIdx.x] = 1; }\n";
+  EXPECT_EQ(problem("f.cuh", "#pragma once\n" + kernel).kernel().source_for(Language::cuda)->file.extension(), ".cuh");
+  std::ofstream(folder_ / "g.h") << kernel;
+  const auto message = [&](const std::string& source, const std::string& wanted) {
+    try {
+      (void)draft("main.cu", source, wanted);
+    } catch (const UserError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  const std::string other = "__global__ void other(float* x) { x[0] = 1; }\n";
+  EXPECT_THAT(message("#include \"f.cuh\"\nint main() {}\n", ""), HasSubstr("f.cuh"));
+  EXPECT_THAT(message("#include \"f.cuh\"\n" + other, "f"), HasSubstr("f.cuh"));
+  EXPECT_THAT(message("#include \"g.h\"\nint main() {}\n", ""), ContainsRegex("g\\.h.*\\.cu$"));
+  EXPECT_EQ(message("#include \"f.cuh\"\n" + other, ""), "");
+}
+
 TEST_F(Draft, OfDamagedSourceIsRefusedOrReadable) {
   const std::string whole =
       "template <int N> __global__ void f(float* x, int n) { int i = blockIdx.x; if (i < n) x[i * n + 1] = N; }";
