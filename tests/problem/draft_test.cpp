@@ -476,6 +476,24 @@ TEST_F(Draft, SeesWritesToMembersAndThroughReferences) {
       Access::read_write);
 }
 
+TEST_F(Draft, AnOutputWithoutAnIndexHasOneElement) {
+  const auto drafted = [&](const std::string& store) {
+    return draft("sum.cpp",
+                 "void sum(const float* x, int n, double* out) {\n  double s = 0;\n  for (int i = 0; i < n; ++i) s += "
+                 "x[i];\n  " +
+                     store + "\n}\n");
+  };
+  for (const char* store : {"*out = s;", "if (n > 0) *out = s; else *out = 0;", "*out += s;"}) {
+    const ProblemDraft draft = drafted(store);
+    const Problem sum = parse_problem(draft.text, folder_ / "p.toml");
+    EXPECT_THAT(counts(sum), ElementsAre("N_SIZE", "1")) << store;
+    EXPECT_NE(sum.kernel().arguments[2].access, Access::read) << store;
+    EXPECT_THAT(draft.questions, Not(Contains(HasSubstr("number of elements")))) << store;
+  }
+  for (const char* store : {"*out++ = s;", "*out = s; out += 1;"})  // it does not stay at the first
+    EXPECT_THAT(drafted(store).questions, Contains(ContainsRegex("^out: .*number of elements"))) << store;
+}
+
 TEST_F(Draft, AsksForTheOutputsWhereNothingIsWritten) {
   const auto questions = [&](const std::string& statement) {
     return draft("k.cu", "__global__ void k(float* x, int n) {\n  int i = blockIdx.x * blockDim.x + threadIdx.x;\n  " +
@@ -1440,6 +1458,11 @@ TEST_F(Draft, RefusesWhatItCannotDescribe) {
   EXPECT_THROW(draft("two.cu", two), UserError);
   EXPECT_EQ(draft("two.cu", two, "g").kernel, "g");
   EXPECT_THROW(draft("two.cu", two, "h"), UserError);
+  const auto with_host = [&](const std::string& program) {
+    return draft_problem_from_text(two, folder_ / "two.cu", "", folder_, {folder_ / "main.cu", program});
+  };
+  EXPECT_EQ(with_host("int main() { g<<<1, 64>>>(x); /* not f */ }").kernel, "g");
+  EXPECT_THROW(with_host("int main() { f<<<1, 64>>>(x); g<<<1, 64>>>(x); }"), UserError);
   EXPECT_THROW(draft_problem(folder_ / "absent.cu", "", folder_), UserError);
 }
 

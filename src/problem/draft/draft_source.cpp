@@ -35,7 +35,7 @@ bool is_kernel(const Function& function, const SourceLanguage& language) {
 
 const Function& kernel_of(const kernel_source::Outline& outline, const SourceLanguage& language,
                           const std::string& wanted, const std::filesystem::path& file,
-                          const std::vector<IncludedFile>& headers) {
+                          const std::vector<IncludedFile>& headers, const std::string& program) {
   std::vector<const Function*> kernels;
   std::vector<std::string> names;
   // of functions for the CPU those that return nothing write to their arguments, as a kernel does
@@ -69,6 +69,11 @@ const Function& kernel_of(const kernel_source::Outline& outline, const SourceLan
     throw UserError(fmt::format("{} has no {}", file.string(),
                                 language.for_host ? "function that other files can call"
                                                   : fmt::format("function with {}", language.marks.front())));
+  if (kernels.size() > 1) {
+    const auto words = kernel_source::identifiers_in(program);
+    if (std::ranges::count_if(names, [&](const std::string& name) { return words.contains(name); }) == 1)
+      return **std::ranges::find_if(kernels, [&](const Function* one) { return words.contains(one->name); });
+  }
   if (kernels.size() > 1)
     throw UserError(
         fmt::format("{} has several kernels: name one with --kernel: {}", file.string(), fmt::join(names, ", ")));
@@ -368,7 +373,7 @@ DraftSource read_draft_source(const std::string& text, const std::filesystem::pa
   const std::string all = headers + text + "\n" + defines + ";\n" + program;
   const std::string compiled = kernel_source::source_with_macro(text, language->macro);
   const kernel_source::Outline outline = kernel_source::outline_of(compiled);
-  Function kernel = kernel_of(outline, *language, wanted, file, included);
+  Function kernel = kernel_of(outline, *language, wanted, file, included, host.text);
   std::vector<kernel_source::Macro> macros = outline.macros, more = kernel_source::outline_of(headers).macros;
   macros.insert(macros.end(), more.begin(), more.end());
   kernel.body = with_macros_expanded(std::move(kernel.body), macros);

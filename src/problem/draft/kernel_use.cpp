@@ -163,6 +163,8 @@ void KernelUse::read_assignments() {
     std::string before = body_.substr(first > 20 ? first - 20 : 0, std::min<std::size_t>(first, 20));
     for (const char* qualifier : {"__restrict__", "__restrict", "restrict", "const"})
       if (trimmed(before).ends_with(qualifier)) before = before.substr(0, before.rfind(qualifier));
+    static const std::regex kStore(R"((?:[^\w>* ]|\belse|\bdo|^) ?\*$)");  // *out = 1;
+    if (const std::string declared(trimmed(before)); std::regex_search(declared, kStore)) continue;
     assignments_.push_back({body_.substr(first, last - first), std::string(trimmed(value)), at, at + 1 + value.size(),
                             trimmed(before).ends_with('*'), trimmed(before).ends_with('&')});
   }
