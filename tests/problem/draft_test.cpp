@@ -740,6 +740,39 @@ int main() {
   EXPECT_THAT(sweep.questions, Not(Contains(ContainsRegex("^a:"))));
 }
 
+TEST_F(Draft, DoesNotTakeTheBoundOfAnotherLoopWithTheSameCounter) {
+  const std::string kernel = R"(
+#ifndef BINS
+#define BINS 32
+#endif
+kernel void histogram(global const uchar* image, global uint* hist, const int pixels) {
+  local uint table[BINS * BINS];
+  for (int i = get_local_id(0); i < BINS * BINS; i += get_local_size(0)) table[i] = 0;
+  for (int i = get_global_id(0); i < pixels; i += get_global_size(0)) atomic_inc(&table[image[i] * BINS]);
+  for (int i = get_local_id(0); i < BINS * BINS; i += get_local_size(0)) atomic_add(&hist[i], table[i]);
+}
+)";
+  const std::string program = R"(
+#define BINS 32
+int main() {
+  int pixels = 1024 * 2048;
+  cl_kernel k = clCreateKernel(p, "histogram", &err);
+  cl_mem image = clCreateBuffer(c, 0, pixels, NULL, &err), hist = clCreateBuffer(c, 0, BINS * BINS * sizeof(cl_uint), NULL, &err);
+  clSetKernelArg(k, 0, 8, &image);
+  clSetKernelArg(k, 1, 8, &hist);
+  clSetKernelArg(k, 2, 4, &pixels);
+  size_t local = 64, global = 65536;
+  clEnqueueNDRangeKernel(q, k, 1, NULL, &global, &local, 0, NULL, NULL);
+}
+)";
+  std::ofstream(folder_ / "h.cl") << kernel;
+  const ProblemDraft draft =
+      draft_problem_from_text(kernel, folder_ / "h.cl", "", folder_, {folder_ / "main.c", program});
+  EXPECT_THAT(counts(parse_problem(draft.text, folder_ / "p.toml")), ElementsAre("PIXELS", "BINS * BINS"))
+      << draft.text;
+  EXPECT_THAT(draft.questions, Not(Contains(ContainsRegex("^(image|hist): .*(body|number of elements|stands)"))));
+}
+
 TEST_F(Draft, ABlockHasNoMoreThreadsThanSharedMemoryHasElements) {
   for (const char* length : {"64", "2 * 32", "WG"}) {
     const Problem device = problem("rev.cu", fmt::format(R"(

@@ -120,9 +120,13 @@ std::string ExtentReader::extent_of(const std::string& index, int depth) {
   const std::vector<std::string> terms = parts_of(plain, "+-");
   const bool name = std::ranges::all_of(plain, kernel_source::in_identifier);
   if (name || (terms.size() > 1 && plain.find('*') == std::string::npos)) {
-    for (const std::string& text : use_.bounds_of(plain))
+    const std::vector<std::string> bounds = use_.bounds_of(plain);
+    for (const std::string& text : bounds)
       if (const std::string found = names_.size_in(text); !found.empty()) {
-        guessed_ = guessed_ || parts_of(text, "+*").size() > 1;  // k < k0 + PANEL, i < width * height
+        guessed_ = guessed_ || parts_of(text, "+*").size() > 1 ||               // k < k0 + PANEL, i < width * height
+                   std::ranges::any_of(bounds, [&](const std::string& other) {  // of another loop with this name
+                     return names_.size_in(other) != found && !kernel_source::identifiers_in(other).empty();
+                   });
         return found;
       }
   }
@@ -326,10 +330,11 @@ Rest buffer(const DraftSource& source, const ProblemNames& names, const Geometry
   std::string mark;
   const std::string bytes = allocated_bytes(kernel_source::blank_comments(source.all), name, source.launch.at),
                     allocated = count_in(source, names, {}, bytes, element, mark);
-  if (shown && !reader.guessed()) {
-    const auto own = value_at_launch(source, names, count);
-    const auto given = allocated.empty() ? std::nullopt : value_at_launch(source, names, allocated);
-    if (own && given && *own != *given) {
+  const auto own = shown ? value_at_launch(source, names, count) : std::nullopt;
+  const auto given = allocated.empty() ? std::nullopt : value_at_launch(source, names, allocated);
+  const bool agree = own && given && *own == *given;
+  if (agree || (shown && !reader.guessed())) {
+    if (own && given && !agree) {
       marks.push_back(fmt::format("as allocated in {}, where the body seems to reach {}", source.launch_file(), count));
       count = allocated;
     }

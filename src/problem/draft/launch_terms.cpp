@@ -152,6 +152,10 @@ std::optional<std::string> in_terms_of_problem(const DraftSource& source, const 
     if (found.empty())
       if (const auto constants = constants_of(source, names, word); constants.size() == 1) found = *constants.begin();
     if (found.empty() && (names.tunable.contains(word) || names.source_of(word))) found = names.in_expressions(word);
+    if (const auto constant = std::ranges::find(names.constants, word, &ProblemNames::Pairs::value_type::first);
+        found.empty() && constant != names.constants.end() &&
+        source.value(word) == whole_number(constant->second.substr(0, constant->second.find(' '))))
+      found = word;
     if (const std::string set = source.set_to(word);
         found.empty() && depth < kDeepest && !kernel_source::identifiers_in(without_casts(set)).empty()) {
       const auto whole = in_terms_of_problem(source, names, set, blocks, nullptr, depth + 1);
