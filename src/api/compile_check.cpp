@@ -137,6 +137,7 @@ CompileCheck check_compiling(const Problem& problem, const SearchSpace& space, c
   };
   check.notes = source_notes(problem, constants, check.device.backend);
   for (std::string& note : unused_parameter_notes(problem)) check.notes.push_back(std::move(note));
+  if (std::string note = note_of_outputs(problem); !note.empty()) check.notes.push_back(std::move(note));
   Random random(seed);
   std::vector<ConfigurationIndex> chosen;
   if (const auto standard = space.default_configuration()) chosen.push_back(*standard);

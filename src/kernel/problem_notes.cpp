@@ -171,6 +171,20 @@ std::vector<std::string> source_notes(const Problem& problem, const Constants& c
   return notes;
 }
 
+std::string note_of_outputs(const Problem& problem) {
+  if (problem.verification.kind == Verification::Kind::none) return {};
+  bool buffers = false;
+  for (const Kernel& kernel : problem.kernels)
+    for (const Argument& argument : kernel.arguments) {
+      if (argument.kind != Argument::Kind::buffer) continue;
+      if (argument.access != Access::read) return {};
+      buffers = true;
+    }
+  return buffers ? "no argument is declared as written, so the kernel's output is not checked; write access = "
+                   "\"write\" or \"read_write\" of its outputs"
+                 : "";
+}
+
 std::string note_of_default(const Problem& problem, const SearchSpace& space, const Constants& constants) {
   const std::vector<Parameter>& parameters = space.parameters();
   const auto has_default = [](const Parameter& parameter) { return parameter.default_value.has_value(); };

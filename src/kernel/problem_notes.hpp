@@ -16,6 +16,9 @@ struct Problem;
 /// OpenMP directives that no option enables.
 std::vector<std::string> source_notes(const Problem& problem, const Constants& constants, const std::string& backend);
 
+/// Returns a message if the problem verifies outputs and no argument is declared as written; empty otherwise.
+std::string note_of_outputs(const Problem& problem);
+
 /// Returns a message if the problem names defaults and restrictions exclude the default configuration, with which the
 /// best would be compared; empty otherwise.
 std::string note_of_default(const Problem& problem, const SearchSpace& space, const Constants& constants);

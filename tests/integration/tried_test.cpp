@@ -66,8 +66,11 @@ TEST(Tried, OutputsThatNobodyChecksAreSaid) {
   TemporaryFolder folder;
   const std::string read_only = R"({ name = "a", type = "float32", count = 64 })";
   folder.write("p.toml", kTurns + problem("", read_only, "void work(float* a) { a[0] = turn; }"));
-  EXPECT_THAT(ergotune(folder, {"tune", "p.toml", "--device", "host", "--no-store"}).err,
-              HasSubstr("no argument is declared as written"));
+  const std::vector<std::vector<std::string>> commands{{"tune", "p.toml", "--device", "host", "--no-store"},
+                                                       {"tune", "p.toml", "--device", "sim:a100", "--no-store"},
+                                                       {"space", "p.toml", "--device", "host", "--compile", "1"}};
+  for (const auto& command : commands)
+    EXPECT_THAT(ergotune(folder, command).err, HasSubstr("no argument is declared as written")) << command.front();
 }
 
 TEST(Tried, AWrongDefaultIsNotTakenForTheTruthInSilence) {

@@ -448,6 +448,62 @@ TEST_F(Draft, SeesRowsAndOutputsThroughPointers) {
   EXPECT_EQ(rows.kernel().launch.block[0].text(), "BLOCK_SIZE");
 }
 
+TEST_F(Draft, SeesWritesToMembersAndThroughReferences) {
+  const auto drafted = [&](const std::string& body) {
+    return draft("k.cu",
+                 "struct P { float x, y; int n[2]; };\n__global__ void k(P* p, float4* v, const P* c, int n) {"
+                 "\n  int i = blockIdx.x * blockDim.x + threadIdx.x;\n  if (i >= n) return;\n" +
+                     body + "\n}\n");
+  };
+  for (const char* written : {"p[i].x += c[i].x;", "p[i].n[1] = 1; p[i].x += 1;", "P& q = p[i]; q.x += c[i].x;",
+                              "auto &q = p[i]; q.n[0]++;", "float& x = p[i].x; x -= 1;", "P* q = &p[i]; q->x += 1;",
+                              "P* q = p + i; (*q).x += 1;", "++p[i].n[0];", "p[i].n[0] <<= 1;"}) {
+    const ProblemDraft draft = drafted(written);
+    const Problem k = parse_problem(draft.text, folder_ / "p.toml");
+    EXPECT_EQ(k.kernel().arguments[0].access, Access::read_write) << written;
+    EXPECT_THAT(draft.questions, Not(Contains(ContainsRegex("^p: .*number of elements")))) << written;
+    EXPECT_EQ(counts(k)[0], "16 * (N_SIZE)") << written;
+  }
+  for (const char* written : {"v[i].x = p[i].x;", "float4& w = v[i]; w.x = p[i].y; w.y = 1;", "v[i] = {0, 0, 0, 0};"}) {
+    const Problem k = parse_problem(drafted(written).text, folder_ / "p.toml");
+    EXPECT_EQ(k.kernel().arguments[1].access, Access::write) << written;
+  }
+  for (const char* read : {"const P& q = p[i]; v[i].x = q.x;", "auto& q = p[i]; v[i].x = q.x == 1 ? q.x : q.y;",
+                           "P q = p[i]; q.x += 1; v[i].x = q.x;", "if (i < n && p[i].x <= 1) v[i].x = 1;"})
+    EXPECT_THAT(drafted(read).text, Not(ContainsRegex("\"p\"[^\n]*access"))) << read;
+  EXPECT_EQ(
+      problem("v.cl", "kernel void v(global float4* x) { x[get_global_id(0)].xyz += 1; }").kernel().arguments[0].access,
+      Access::read_write);
+}
+
+TEST_F(Draft, AnOutputWithoutAnIndexHasOneElement) {
+  const auto drafted = [&](const std::string& store) {
+    return draft("sum.cpp",
+                 "void sum(const float* x, int n, double* out) {\n  double s = 0;\n  for (int i = 0; i < n; ++i) s += "
+                 "x[i];\n  " +
+                     store + "\n}\n");
+  };
+  for (const char* store : {"*out = s;", "if (n > 0) *out = s; else *out = 0;", "*out += s;"}) {
+    const ProblemDraft draft = drafted(store);
+    const Problem sum = parse_problem(draft.text, folder_ / "p.toml");
+    EXPECT_THAT(counts(sum), ElementsAre("N_SIZE", "1")) << store;
+    EXPECT_NE(sum.kernel().arguments[2].access, Access::read) << store;
+    EXPECT_THAT(draft.questions, Not(Contains(HasSubstr("number of elements")))) << store;
+  }
+  for (const char* store : {"*out++ = s;", "*out = s; out += 1;"})  // it does not stay at the first
+    EXPECT_THAT(drafted(store).questions, Contains(ContainsRegex("^out: .*number of elements"))) << store;
+}
+
+TEST_F(Draft, AsksForTheOutputsWhereNothingIsWritten) {
+  const auto questions = [&](const std::string& statement) {
+    return draft("k.cu", "__global__ void k(float* x, int n) {\n  int i = blockIdx.x * blockDim.x + threadIdx.x;\n  " +
+                             statement + "\n}\n")
+        .questions;
+  };
+  EXPECT_THAT(questions("if (i < n && x[i] < 0) __trap();"), Contains(HasSubstr("access = ")));
+  EXPECT_THAT(questions("if (i < n) x[i] = 0;"), Not(Contains(HasSubstr("access = "))));
+}
+
 TEST_F(Draft, MarksTheLaunchUnlessAPositionIsTheNumberOfTheThread) {
   const auto asks = [&](const std::string& row) {
     const std::string source =
@@ -682,6 +738,39 @@ int main() {
     }
   EXPECT_THAT(sweep.questions, Contains(ContainsRegex("^x: as allocated")));
   EXPECT_THAT(sweep.questions, Not(Contains(ContainsRegex("^a:"))));
+}
+
+TEST_F(Draft, DoesNotTakeTheBoundOfAnotherLoopWithTheSameCounter) {
+  const std::string kernel = R"(
+#ifndef BINS
+#define BINS 32
+#endif
+kernel void histogram(global const uchar* image, global uint* hist, const int pixels) {
+  local uint table[BINS * BINS];
+  for (int i = get_local_id(0); i < BINS * BINS; i += get_local_size(0)) table[i] = 0;
+  for (int i = get_global_id(0); i < pixels; i += get_global_size(0)) atomic_inc(&table[image[i] * BINS]);
+  for (int i = get_local_id(0); i < BINS * BINS; i += get_local_size(0)) atomic_add(&hist[i], table[i]);
+}
+)";
+  const std::string program = R"(
+#define BINS 32
+int main() {
+  int pixels = 1024 * 2048;
+  cl_kernel k = clCreateKernel(p, "histogram", &err);
+  cl_mem image = clCreateBuffer(c, 0, pixels, NULL, &err), hist = clCreateBuffer(c, 0, BINS * BINS * sizeof(cl_uint), NULL, &err);
+  clSetKernelArg(k, 0, 8, &image);
+  clSetKernelArg(k, 1, 8, &hist);
+  clSetKernelArg(k, 2, 4, &pixels);
+  size_t local = 64, global = 65536;
+  clEnqueueNDRangeKernel(q, k, 1, NULL, &global, &local, 0, NULL, NULL);
+}
+)";
+  std::ofstream(folder_ / "h.cl") << kernel;
+  const ProblemDraft draft =
+      draft_problem_from_text(kernel, folder_ / "h.cl", "", folder_, {folder_ / "main.c", program});
+  EXPECT_THAT(counts(parse_problem(draft.text, folder_ / "p.toml")), ElementsAre("PIXELS", "BINS * BINS"))
+      << draft.text;
+  EXPECT_THAT(draft.questions, Not(Contains(ContainsRegex("^(image|hist): .*(body|number of elements|stands)"))));
 }
 
 TEST_F(Draft, ABlockHasNoMoreThreadsThanSharedMemoryHasElements) {
@@ -933,7 +1022,8 @@ template <int TILE> __global__ void pass(float* d, int n, int pivot) {
     const Problem named = parse_problem(draft.text, folder_ / "p.toml");
     const Constants tile{{"TILE_VALUE", Value(16)}};
     EXPECT_EQ(named.kernel().launch.shared_memory_bytes.evaluate(tile).as_integer(), 2 * 16 * 17 * 4) << draft.text;
-    EXPECT_EQ(default_of(named, "BLOCK_SIZE_X"), 32) << draft.text;
+    EXPECT_EQ(named.kernel().launch.block[0].text(), "TILE_VALUE") << draft.text;
+    EXPECT_EQ(default_of(named, "TILE_VALUE"), 32) << draft.text;
     EXPECT_EQ(default_of(named, "BLOCK_SIZE_Y"), 8) << draft.text;
     EXPECT_THAT(draft.questions, Contains(testing::StartsWith("d: the source does not show"))) << draft.text;
     for (const Restriction& restriction : named.restrictions)
@@ -1044,6 +1134,58 @@ __kernel void matvec(__global const float* A, __global const float* x, __global 
   for (const Restriction& restriction : matvec.restrictions)
     EXPECT_THAT(restriction.expression.names(), Not(Contains("RPG")));
   EXPECT_THAT(draft.questions, Contains(testing::StartsWith("block:")));
+}
+
+TEST_F(Draft, RowsOfABlockInAGridOfOneDimensionAreItsSecondDimension) {
+  const auto drafted = [&](const std::string& rows, const std::string& launch) {
+    return draft("norm.cu", R"(
+#ifndef ROWS
+#define ROWS 2
+#endif
+template <typename T, int THREADS> __global__ void norm(T* x, int height, int width) {
+  extern __shared__ float partial[];
+  const int row = blockIdx.x * )" +
+                                rows + R"( + threadIdx.y;
+  float* s = partial + threadIdx.y * THREADS;
+  if (row < height)
+    for (int c = threadIdx.x; c < width; c += THREADS) s[threadIdx.x] += x[row * width + c];
+  __syncthreads();
+  if (row < height) x[row * width] = s[0];
+}
+)" + launch);
+  };
+  const std::string host =
+      "#ifndef __CUDACC_RTC__\nint main() {\n  const int height = 8192, width = 1024;\n  norm<float, 128>"
+      "<<<(height + ROWS - 1) / ROWS, dim3(128, ROWS), 128 * ROWS * sizeof(float)>>>(x, height, width);\n}\n#endif\n";
+  for (const std::string& launch : {host, std::string()}) {
+    const ProblemDraft draft = drafted("ROWS", launch);
+    const Problem norm = parse_problem(draft.text, folder_ / "p.toml");
+    EXPECT_THAT(parameters(norm), ElementsAre("THREADS_VALUE", "ROWS")) << draft.text;
+    EXPECT_EQ(norm.kernel().launch.block[0].text(), "THREADS_VALUE") << draft.text;
+    EXPECT_EQ(norm.kernel().launch.block[1].text(), "ROWS") << draft.text;
+    ASSERT_FALSE(norm.kernel().launch.grid.empty()) << draft.text;
+    EXPECT_EQ(norm.kernel().launch.grid[0].text(), "(HEIGHT + ROWS - 1) // ROWS") << draft.text;
+    EXPECT_TRUE(norm.kernel().launch.grid.size() == 1 || norm.kernel().launch.grid[1].text() == "1") << draft.text;
+    EXPECT_THAT(draft.questions, Not(Contains(testing::StartsWith("block:"))));
+    const Constants values{{"THREADS_VALUE", Value(256)}, {"ROWS", Value(4)}};
+    EXPECT_EQ(norm.kernel().launch.shared_memory_bytes.evaluate(values).as_integer(), 256 * 4 * 4) << draft.text;
+  }
+  const Problem any = parse_problem(drafted("blockDim.y", "").text, folder_ / "p.toml");
+  EXPECT_EQ(any.kernel().launch.grid[0].text(), "(HEIGHT + BLOCK_SIZE_Y - 1) // BLOCK_SIZE_Y");
+  EXPECT_THAT(drafted("blockDim.y", "void run() { norm<float, 128><<<n / 4, dim3(128, 4), 128 * 4 * 4>>>(x, n, m); }")
+                  .questions,
+              Contains(ContainsRegex("shared_memory_bytes: .*BLOCK_SIZE_Y")));
+}
+
+TEST_F(Draft, TakesTheBlockThatTheLaunchNames) {
+  const Problem k = problem(
+      "k.cu",
+      "#ifndef WIDE\n#define WIDE 32\n#endif\n__global__ void k(float* x, int n) {\n  __shared__ float s[2 * WIDE];\n"
+      "  int i = blockIdx.x * blockDim.x + threadIdx.x;\n  s[threadIdx.x + WIDE] = x[i];\n  if (i < n) x[i] = "
+      "s[0];\n}\n"
+      "void run() { k<<<n / WIDE, WIDE>>>(x, n); }\n");
+  EXPECT_THAT(parameters(k), ElementsAre("WIDE"));
+  EXPECT_EQ(k.kernel().launch.block[0].text(), "WIDE");
 }
 
 TEST_F(Draft, NamesVariablesThatNothingFills) {
@@ -1349,7 +1491,31 @@ TEST_F(Draft, RefusesWhatItCannotDescribe) {
   EXPECT_THROW(draft("two.cu", two), UserError);
   EXPECT_EQ(draft("two.cu", two, "g").kernel, "g");
   EXPECT_THROW(draft("two.cu", two, "h"), UserError);
+  const auto with_host = [&](const std::string& program) {
+    return draft_problem_from_text(two, folder_ / "two.cu", "", folder_, {folder_ / "main.cu", program});
+  };
+  EXPECT_EQ(with_host("int main() { g<<<1, 64>>>(x); /* not f */ }").kernel, "g");
+  EXPECT_THROW(with_host("int main() { f<<<1, 64>>>(x); g<<<1, 64>>>(x); }"), UserError);
   EXPECT_THROW(draft_problem(folder_ / "absent.cu", "", folder_), UserError);
+}
+
+TEST_F(Draft, NamesTheHeaderThatHasTheKernel) {
+  const std::string kernel = "__global__ void f(float* x, int n) { if (threadIdx.x < n) x[threadIdx.x] = 1; }\n";
+  EXPECT_EQ(problem("f.cuh", "#pragma once\n" + kernel).kernel().source_for(Language::cuda)->file.extension(), ".cuh");
+  std::ofstream(folder_ / "g.h") << kernel;
+  const auto message = [&](const std::string& source, const std::string& wanted) {
+    try {
+      (void)draft("main.cu", source, wanted);
+    } catch (const UserError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  const std::string other = "__global__ void other(float* x) { x[0] = 1; }\n";
+  EXPECT_THAT(message("#include \"f.cuh\"\nint main() {}\n", ""), HasSubstr("f.cuh"));
+  EXPECT_THAT(message("#include \"f.cuh\"\n" + other, "f"), HasSubstr("f.cuh"));
+  EXPECT_THAT(message("#include \"g.h\"\nint main() {}\n", ""), ContainsRegex("g\\.h.*\\.cu$"));
+  EXPECT_EQ(message("#include \"f.cuh\"\n" + other, ""), "");
 }
 
 TEST_F(Draft, OfDamagedSourceIsRefusedOrReadable) {

@@ -49,7 +49,7 @@ void add_init_command(Verb app) {
   };
   auto options = std::make_shared<Options>();
   Verb verb = app.add_verb("init", "Write a first problem file for a kernel, from its source");
-  verb.add_option("source", options->source, "The kernel's source: .cu, .hip, .cl, .c or .cpp").required();
+  verb.add_option("source", options->source, "The kernel's source: .cu, .cuh, .hip, .cl, .c or .cpp").required();
   verb.add_option("host", options->host,
                   "The program that launches it (C, C++ or Python), for sizes, block and grid: main.c, run.py");
   verb.add_option("-I,--include", options->includes, "A folder with headers of the source; may be repeated");

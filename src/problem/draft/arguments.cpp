@@ -120,9 +120,13 @@ std::string ExtentReader::extent_of(const std::string& index, int depth) {
   const std::vector<std::string> terms = parts_of(plain, "+-");
   const bool name = std::ranges::all_of(plain, kernel_source::in_identifier);
   if (name || (terms.size() > 1 && plain.find('*') == std::string::npos)) {
-    for (const std::string& text : use_.bounds_of(plain))
+    const std::vector<std::string> bounds = use_.bounds_of(plain);
+    for (const std::string& text : bounds)
       if (const std::string found = names_.size_in(text); !found.empty()) {
-        guessed_ = guessed_ || parts_of(text, "+*").size() > 1;  // k < k0 + PANEL, i < width * height
+        guessed_ = guessed_ || parts_of(text, "+*").size() > 1 ||               // k < k0 + PANEL, i < width * height
+                   std::ranges::any_of(bounds, [&](const std::string& other) {  // of another loop with this name
+                     return names_.size_in(other) != found && !kernel_source::identifiers_in(other).empty();
+                   });
         return found;
       }
   }
@@ -299,7 +303,7 @@ bool is_condition(const std::string& body, const std::string& name) {
 }
 
 Rest buffer(const DraftSource& source, const ProblemNames& names, const Geometry& geometry,
-            const kernel_source::Parameter& parameter, const Element& element, std::vector<std::string>& sums,
+            const kernel_source::Parameter& parameter, const Element& element, DraftArguments& arguments,
             Guesses& guesses) {
   const BufferUse use = source.use.use_of(parameter.name);
   std::string count;
@@ -313,7 +317,8 @@ Rest buffer(const DraftSource& source, const ProblemNames& names, const Geometry
     by_block = by_block && block && !geometry.of_block.contains(*block);
   }
   std::vector<std::string> marks;
-  if (count.empty() || (use.indices.empty() && use.passed_on)) {
+  const auto is_first = [](const std::string& index) { return index == "0"; };
+  if (count.empty() || (use.passed_on && std::ranges::all_of(use.indices, is_first))) {
     count = names.size(0);
     if (names.sizes.size() > 1 || geometry.dimensions > 1 || names.is_plane(source.kernel.body))
       count += " * " + names.size(1);
@@ -325,10 +330,11 @@ Rest buffer(const DraftSource& source, const ProblemNames& names, const Geometry
   std::string mark;
   const std::string bytes = allocated_bytes(kernel_source::blank_comments(source.all), name, source.launch.at),
                     allocated = count_in(source, names, {}, bytes, element, mark);
-  if (shown && !reader.guessed()) {
-    const auto own = value_at_launch(source, names, count);
-    const auto given = allocated.empty() ? std::nullopt : value_at_launch(source, names, allocated);
-    if (own && given && *own != *given) {
+  const auto own = shown ? value_at_launch(source, names, count) : std::nullopt;
+  const auto given = allocated.empty() ? std::nullopt : value_at_launch(source, names, allocated);
+  const bool agree = own && given && *own == *given;
+  if (agree || (shown && !reader.guessed())) {
+    if (own && given && !agree) {
       marks.push_back(fmt::format("as allocated in {}, where the body seems to reach {}", source.launch_file(), count));
       count = allocated;
     }
@@ -340,8 +346,9 @@ Rest buffer(const DraftSource& source, const ProblemNames& names, const Geometry
   const bool read_only = parameter.constant || (use.read && !use.written) || contains(parameter.type, {"constant"});
   const char* access = read_only ? "" : use.read ? ", access = \"read_write\"" : ", access = \"write\"";
   if (!read_only && use.read) marks.emplace_back("read and written: add fill if it must begin with zeros");
+  arguments.written = arguments.written || (use.written && !read_only);
   if (!read_only && by_block) {
-    sums.push_back(parameter.name);
+    arguments.sums.push_back(parameter.name);
     marks.emplace_back("one element for each block");
   }
   std::string fill;
@@ -413,10 +420,14 @@ DraftArguments derive_arguments(const DraftSource& source, const ProblemNames& n
     const auto [fields, comment] = !parameter.pointer ? scalar(source, names, parameter.name, guesses)
                                    : contains(parameter.type, {"__local", "local "})
                                        ? local_memory(source, names, geometry, parameter.name, known, guesses)
-                                       : buffer(source, names, geometry, parameter, known, arguments.sums, guesses);
+                                       : buffer(source, names, geometry, parameter, known, arguments, guesses);
     arguments.lines +=
         fmt::format("  {{ name = \"{}\", type = \"{}\", {} }},{}\n", parameter.name, known.type, fields, comment);
   }
+  if (!arguments.written && source.returns_void())
+    guesses.ask(
+        "arguments: no buffer was found to be written, and only those that are written are verified: add access = "
+        "\"write\" to the outputs, or \"read_write\" where the kernel reads them, too");
   return arguments;
 }
 

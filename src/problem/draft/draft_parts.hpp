@@ -82,6 +82,7 @@ bool launches_whole_blocks(const SourceLaunch& launch, std::size_t dimension);
 struct DraftArguments {
   std::string lines;
   std::vector<std::string> sums;  ///< outputs with a partial result of each block
+  bool written = false;           ///< whether one of them is an output
 };
 
 /// Throws UserError for an argument that a problem file cannot describe.

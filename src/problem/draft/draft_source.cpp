@@ -34,7 +34,8 @@ bool is_kernel(const Function& function, const SourceLanguage& language) {
 }
 
 const Function& kernel_of(const kernel_source::Outline& outline, const SourceLanguage& language,
-                          const std::string& wanted, const std::filesystem::path& file) {
+                          const std::string& wanted, const std::filesystem::path& file,
+                          const std::vector<IncludedFile>& headers, const std::string& program) {
   std::vector<const Function*> kernels;
   std::vector<std::string> names;
   // of functions for the CPU those that return nothing write to their arguments, as a kernel does
@@ -48,6 +49,18 @@ const Function& kernel_of(const kernel_source::Outline& outline, const SourceLan
     names.push_back(function.name);
   }
   const auto found = std::ranges::find(names, wanted);
+  for (const IncludedFile& header : headers)
+    if (const auto functions =
+            kernel_source::outline_of(kernel_source::source_with_macro(header.text, language.macro)).functions;
+        found == names.end() && (kernels.empty() || !wanted.empty()) &&
+        std::ranges::any_of(functions, [&](const Function& function) {
+          return is_likely(function) && (wanted.empty() || function.name == wanted);
+        }))
+      throw UserError(fmt::format(
+          "{}: the kernel is in {}, which this file includes: {}", file.string(), header.path.string(),
+          known_language(header.path)
+              ? "name that file instead"
+              : fmt::format("name that file instead, under a name that ends with {}", file.extension().string())));
   if (!wanted.empty() && found == names.end())
     throw UserError(fmt::format("{} has no kernel \"{}\"{}", file.string(), wanted,
                                 names.empty() ? "" : suggestion(wanted, names)));
@@ -56,6 +69,11 @@ const Function& kernel_of(const kernel_source::Outline& outline, const SourceLan
     throw UserError(fmt::format("{} has no {}", file.string(),
                                 language.for_host ? "function that other files can call"
                                                   : fmt::format("function with {}", language.marks.front())));
+  if (kernels.size() > 1) {
+    const auto words = kernel_source::identifiers_in(program);
+    if (std::ranges::count_if(names, [&](const std::string& name) { return words.contains(name); }) == 1)
+      return **std::ranges::find_if(kernels, [&](const Function* one) { return words.contains(one->name); });
+  }
   if (kernels.size() > 1)
     throw UserError(
         fmt::format("{} has several kernels: name one with --kernel: {}", file.string(), fmt::join(names, ", ")));
@@ -318,6 +336,7 @@ std::string with_sizes_of_types(const TypeNames& types, const std::string& expre
 const SourceLanguage* known_language(const std::filesystem::path& file) {
   static const std::map<std::string, SourceLanguage> kLanguages{
       {".cu", {"cuda", false, {"__global__"}, "__CUDACC_RTC__"}},
+      {".cuh", {"cuda", false, {"__global__"}, "__CUDACC_RTC__"}},
       {".hip", {"hip", false, {"__global__"}, "__HIPCC_RTC__"}},
       {".cl", {"opencl", false, {"__kernel", "kernel"}, "__OPENCL_VERSION__"}},
       {".c", {"c", true, {}, ""}},
@@ -333,8 +352,9 @@ DraftSource read_draft_source(const std::string& text, const std::filesystem::pa
   const SourceLanguage* const language = known_language(file);
   if (!language)
     throw UserError(
-        fmt::format("{}: no first problem file can be written for this kind of source; it can be for .cu, .hip, "
-                    ".cl, .c and .cpp (the page \"The problem file\" of the documentation describes the rest)",
+        fmt::format("{}: no first problem file can be written for this kind of source; it can be for .cu, .cuh, "
+                    ".hip, .cl, .c and .cpp; give a header with a kernel one of these endings (the page \"The problem "
+                    "file\" of the documentation describes the rest)",
                     file.string()));
   std::vector<std::string> folders{file.has_parent_path() ? file.parent_path().string() : "."};
   for (const auto& folder : include_folders) folders.push_back(folder.string());
@@ -342,7 +362,8 @@ DraftSource read_draft_source(const std::string& text, const std::filesystem::pa
   for (const std::string& folder : folders_of_build(words, host.file))
     if (std::ranges::find(folders, folder) == folders.end()) folders.push_back(folder);
   std::string headers;
-  for (const IncludedFile& header : included_files(text, folders)) headers += header.text + "\n";
+  const std::vector<IncludedFile> included = included_files(text, folders);
+  for (const IncludedFile& header : included) headers += header.text + "\n";
   const std::vector<kernel_source::Macro> built = macros_of_build(host);
   std::string defines;
   for (const kernel_source::Macro& macro : built)
@@ -352,7 +373,7 @@ DraftSource read_draft_source(const std::string& text, const std::filesystem::pa
   const std::string all = headers + text + "\n" + defines + ";\n" + program;
   const std::string compiled = kernel_source::source_with_macro(text, language->macro);
   const kernel_source::Outline outline = kernel_source::outline_of(compiled);
-  Function kernel = kernel_of(outline, *language, wanted, file);
+  Function kernel = kernel_of(outline, *language, wanted, file, included, host.text);
   std::vector<kernel_source::Macro> macros = outline.macros, more = kernel_source::outline_of(headers).macros;
   macros.insert(macros.end(), more.begin(), more.end());
   kernel.body = with_macros_expanded(std::move(kernel.body), macros);

@@ -54,7 +54,8 @@ class GeometryReader {
     for (std::size_t d = 0; d < std::min<std::size_t>(required.size(), 3); ++d)
       if (required[d] != "1") geometry_.dimensions = std::max(geometry_.dimensions, static_cast<int>(d) + 1);
     geometry_.reach.assign(static_cast<std::size_t>(geometry_.dimensions), "");
-    for (int d = 0; d < geometry_.dimensions; ++d) read_dimension(d, required);
+    for (int d = 0; d < geometry_.dimensions; ++d) read_position(d, required);
+    for (int d = 0; d < geometry_.dimensions; ++d) read_reach(d);
     while (blocks_.size() > 1 && blocks_.back() == "1" && required.size() < blocks_.size()) blocks_.pop_back();
     add_block_parameters();
     geometry_.block = blocks_;
@@ -70,7 +71,10 @@ class GeometryReader {
     restrict_counted_tiles();
     geometry_.table = "[kernel.launch]\n" + extent() + quoted("block", blocks_);
     if (!loops_.empty())
-      geometry_.table += guesses_.check("threads that loop over the work of a block, " + loops_, "block");
+      geometry_.table += guesses_.check(
+          fmt::format("the number of threads seems not to depend on the work of a block ({}), over which they loop",
+                      loops_),
+          "block");
     geometry_.table += "\n" + shared_bytes + "\n";
     return std::move(geometry_);
   }
@@ -149,7 +153,15 @@ class GeometryReader {
     return block;
   }
 
-  void read_dimension(int d, const std::vector<std::string>& required) {
+  /// A position, the number of positions that a block covers, and whether the dimension has one thread in a block.
+  struct Covered {
+    Position position;
+    std::string covered;
+    bool one_thread = false;
+  };
+
+  /// Reads the position in a dimension, and adds the block's size there.
+  void read_position(int d, const std::vector<std::string>& required) {
     const auto dimension = static_cast<std::size_t>(d);
     Position position = source_.use.position(d);
     certain_ = certain_ && (position.strided || is_thread_number(source_.kernel.body, position, d));
@@ -167,6 +179,20 @@ class GeometryReader {
     }
     if (source_.launch.grid.empty() && is_known(position.apart)) position.factor = position.apart;
     const std::string covered = one_thread ? blocks_.back() : read_block(position, d, required);
+    positions_.push_back({position, covered, one_thread});
+  }
+
+  /// Derives the number of positions in a dimension, and of the threads or blocks that cover them.
+  void read_reach(int d) {
+    const auto dimension = static_cast<std::size_t>(d);
+    const auto& [position, own, one_thread] = positions_[dimension];
+    if (d > 0 && !one_thread && !source_.use.has_blocks(d)) {  // positions within a block only
+      geometry_.reach[dimension] = blocks_[dimension];
+      items_.push_back(blocks_[dimension]);
+      grid_.emplace_back("1");
+      return;
+    }
+    const std::string& covered = position.across ? blocks_[static_cast<std::size_t>(*position.across)] : own;
     if (position.of_block) read_blocks(position, d, one_thread);
     std::string reach = reach_of(position, dimension);
     geometry_.reach[dimension] = reach;
@@ -184,7 +210,7 @@ class GeometryReader {
     if (!position.variable.empty() && bound_of(position.variable).empty() && !geometry_.guessed.contains(d) &&
         launches_whole_blocks(source_.launch, dimension))  // nothing keeps threads from going beyond
       restrict(fmt::format("{} % {} == 0", geometry_.reach[dimension], work));
-    by_block_ = by_block_ || position.of_block || covered != blocks_.back();
+    by_block_ = by_block_ || position.of_block || covered != blocks_[dimension];
     items_.push_back(reach);
     grid_.push_back(position.of_block ? reach : rounded_up(reach, covered));
   }
@@ -199,6 +225,7 @@ class GeometryReader {
       block = shared[shared.size() - 1 - dimension];
     const bool is_required = dimension < required.size() && is_known(required[dimension]);
     if (block.empty() && is_required) block = required[dimension];
+    if (block.empty()) block = launched_block(dimension);
     if (block.empty()) {
       block = block_name(d);
       if (!names_.tunable.contains(block)) free_.insert(block);
@@ -214,6 +241,15 @@ class GeometryReader {
     }
     if (is_required) blocks_.back() = names_.in_expressions(required[dimension]);
     return covered;
+  }
+
+  /// Returns the parameter that the launch names as a dimension of its block; empty where it names none.
+  std::string launched_block(std::size_t dimension) const {
+    if (dimension >= source_.launch.block.size()) return {};
+    const std::string name = without_parentheses(source_.launch.block[dimension]);
+    const auto passed = names_.launched.find(name);
+    if (passed != names_.launched.end() && !whole_number(name)) return passed->second;
+    return names_.tunable.contains(name) ? name : std::string();
   }
 
   /// Reads how many blocks there are where each works on a row, say; their number may be unknown.
@@ -312,6 +348,10 @@ class GeometryReader {
     if (const auto bytes = in_terms_of_problem(source_, names_, launched, blocks_, &mark); bytes && !bytes->empty()) {
       if (kernel_source::identifiers_in(*bytes).empty())
         mark = fmt::format("the number in {}, which follows no parameter", source_.launch_file());
+      else if (!mark.empty())
+        for (const std::string& block : blocks_)
+          if (!whole_number(block) && !kernel_source::identifiers_in(*bytes).contains(block))
+            mark += fmt::format("; it does not follow {}", block);
       return fmt::format(
           "shared_memory_bytes = \"{}\"{}\n", *bytes,
           mark.empty() ? "  # as the launch in " + source_.launch_file() : guesses_.check(mark, "shared_memory_bytes"));
@@ -423,6 +463,7 @@ class GeometryReader {
   ProblemNames& names_;
   Guesses& guesses_;
   Geometry geometry_;
+  std::vector<Covered> positions_;                  ///< for each dimension
   std::vector<std::string> blocks_, items_, grid_;  ///< for each dimension: block, global and grid of the problem
   std::set<std::string> free_;                      ///< block sizes that the source does not name
   std::map<std::string, std::string> tiles_;        ///< threads of a block in a dimension with a larger tile

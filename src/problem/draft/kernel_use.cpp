@@ -163,8 +163,10 @@ void KernelUse::read_assignments() {
     std::string before = body_.substr(first > 20 ? first - 20 : 0, std::min<std::size_t>(first, 20));
     for (const char* qualifier : {"__restrict__", "__restrict", "restrict", "const"})
       if (trimmed(before).ends_with(qualifier)) before = before.substr(0, before.rfind(qualifier));
+    static const std::regex kStore(R"((?:[^\w>* ]|\belse|\bdo|^) ?\*$)");  // *out = 1;
+    if (const std::string declared(trimmed(before)); std::regex_search(declared, kStore)) continue;
     assignments_.push_back({body_.substr(first, last - first), std::string(trimmed(value)), at, at + 1 + value.size(),
-                            trimmed(before).ends_with('*')});
+                            trimmed(before).ends_with('*'), trimmed(before).ends_with('&')});
   }
 }
 
@@ -172,6 +174,10 @@ int KernelUse::dimensions() const {
   for (int dimension = 2; dimension > 0; --dimension)
     if (has(body_, any_index(dimension))) return dimension + 1;
   return 1;
+}
+
+bool KernelUse::has_blocks(int dimension) const {
+  return has(body_, block_index(dimension) + "|get_global_id\\s*\\(\\s*" + std::to_string(dimension) + "\\s*\\)");
 }
 
 bool KernelUse::has_threads(int dimension) const {
@@ -199,19 +205,32 @@ Position KernelUse::position(int dimension) const {
       position.factor = *factor;
     break;
   }
-  std::optional<std::string> macro = find(body_, block + "\\s*\\*\\s*\\(?" + kIdentifier);
-  if (!macro) macro = find(body_, "\\b" + std::string(kIdentifier) + "\\s*\\*\\s*" + block);
-  if (macro && *macro != "blockDim" && !macro->starts_with("get_local_size")) position.block = *macro;
-  if (!macro)
+  const std::string factor = factor_of_block(dimension);
+  const auto is_size = [](const std::string& name) { return name == "blockDim" || name == "get_local_size"; };
+  if (!is_size(factor)) position.block = factor;
+  for (int other = 0; other < 3; ++other) {
+    if (other == dimension) continue;
+    const std::string size = "(?:" + size_of_block(other) + ")";
+    if (!factor.empty() && !has_blocks(other) && !added_to_thread(dimension, factor, dimension) &&
+        added_to_thread(dimension, is_size(factor) ? size : factor, other)) {
+      position.across = other;
+      position.block.clear();
+    }
+    const std::string rows = factor_of_block(other);
+    if (!rows.empty() && !is_size(rows) && !has_blocks(dimension) && !added_to_thread(other, rows, other) &&
+        added_to_thread(other, rows, dimension))
+      position.block = rows;
+  }
+  if (factor.empty())
     if (const auto number = find(body_, block + "\\s*\\*\\s*([0-9]+)\\b");
-        number && added_to_thread(dimension, *number))
+        number && added_to_thread(dimension, *number, dimension))
       position.block = *number;
   // for (c = threadIdx.x; c < n; c += BLOCK)
   if (auto stride = find(body_, "=\\s*" + thread + "\\s*;[^;]*;[^;)]*\\+=\\s*" + kIdentifier)) {
     if (*stride == "blockDim" || stride->starts_with("get_")) stride->clear();
     if (position.block.empty()) {
       position.block = *stride;
-    } else if (!added_to_thread(dimension, position.block)) {
+    } else if (!added_to_thread(dimension, position.block, dimension)) {
       position.threads = *stride;
       position.loops = true;
       return position;
@@ -281,12 +300,17 @@ std::optional<Position> KernelUse::strided_position(const Assignment& one, int d
   return std::nullopt;
 }
 
-bool KernelUse::added_to_thread(int dimension, const std::string& factor) const {
-  const std::string first = "(?:" + block_index(dimension) + "\\s*\\*\\s*\\(?\\s*" + factor + "\\b\\s*\\)?|\\b" +
+std::string KernelUse::factor_of_block(int dimension) const {
+  const std::string block = block_index(dimension);
+  if (const auto behind = find(body_, block + "\\s*\\*\\s*\\(?" + kIdentifier)) return *behind;
+  return find(body_, "\\b" + std::string(kIdentifier) + "\\s*\\*\\s*" + block).value_or("");
+}
+
+bool KernelUse::added_to_thread(int dimension, const std::string& factor, int of) const {
+  const std::string first = "(?:" + block_index(dimension) + "\\s*\\*\\s*\\(?\\s*" + factor + "(?!\\w)\\s*\\)?|\\b" +
                             factor + "\\s*\\*\\s*" + block_index(dimension) + ")";
   const auto added = [&](const std::string& term) {
-    return has(body_, term + "\\s*\\+\\s*" + local_index(dimension)) ||
-           has(body_, local_index(dimension) + "\\s*\\+\\s*" + term);
+    return has(body_, term + "\\s*\\+\\s*" + local_index(of)) || has(body_, local_index(of) + "\\s*\\+\\s*" + term);
   };
   return added(first) || std::any_of(assignments_.begin(), assignments_.end(), [&](const Assignment& one) {
            return std::regex_match(one.value, std::regex(first)) && added("\\b" + one.variable + "\\b");
@@ -344,54 +368,75 @@ std::vector<KernelUse::SharedArray> KernelUse::arrays_of_threads(int dimension) 
 
 BufferUse KernelUse::use_of(const std::string& buffer, int depth) const {
   BufferUse use;
-  std::set<std::size_t> renamed;  // where a pointer is set to the buffer
+  const bool reference =
+      std::ranges::any_of(assignments_, [&](const Assignment& one) { return one.reference && one.variable == buffer; });
+  std::set<std::size_t> renamed;  // where a pointer or a reference is set to the buffer
   for (const Assignment& one : assignments_) {
     std::smatch match;
-    if (depth > 3 || !one.pointer || one.variable == buffer) continue;
-    // x   x + row * n   &x[row * n]   (float4*)x   reinterpret_cast<float4*>(x)
-    const std::regex pattern("^(?:[A-Za-z_]+<[^>]*>\\s*\\(|\\([^()]*\\))?\\s*(&?)\\s*" + buffer + "\\b(.*)$");
-    if (!std::regex_search(one.value, match, pattern)) continue;
+    if (depth > 3 || !(one.pointer || one.reference) || one.variable == buffer) continue;
+    // x   x + row * n   &x[row * n]   (float4*)x   reinterpret_cast<float4*>(x)   of a reference *x   x[row * n].member
+    const std::regex pattern("^(?:[A-Za-z_]+<[^>]*>\\s*\\(|\\([^()]*\\))?\\s*([&*]?)\\s*" + buffer + "\\b(.*)$");
+    if (!std::regex_search(one.value, match, pattern) || (match[1].str() == "*" && !one.reference)) continue;
     renamed.insert(body_.find(buffer, one.begin + static_cast<std::size_t>(match.position(1))));
     std::string offset(trimmed(match[2].str()));
     if (offset.starts_with('+'))
       offset.erase(0, 1);
     else
-      offset = offset.starts_with('[') && match[1].length() > 0 ? inside_brackets(offset, 0) : std::string();
+      offset = offset.starts_with('[') && (one.reference || match[1].length() > 0) ? inside_brackets(offset, 0)
+                                                                                   : std::string();
+    offset = trimmed(offset);
     const BufferUse more = use_of(one.variable, depth + 1);
     use.read = use.read || more.read;
     use.written = use.written || more.written;
     use.passed_on = use.passed_on || more.passed_on;
     for (const std::string& index : more.indices)
-      use.indices.push_back(offset.empty() ? index : std::string(trimmed(offset)) + " + " + index);
+      use.indices.push_back(offset.empty() ? index : index == "0" ? offset : offset + " + " + index);
   }
   for (std::size_t at = 0; (at = body_.find(buffer, at)) != std::string::npos; at += buffer.size()) {
     const std::size_t end = at + buffer.size();
-    if ((at > 0 && (kernel_source::in_identifier(body_[at - 1]) || body_[at - 1] == '.')) ||
+    const std::string_view before = trimmed(std::string_view(body_).substr(0, at));
+    if ((at > 0 && kernel_source::in_identifier(body_[at - 1])) || before.ends_with('.') || before.ends_with("->") ||
         (end < body_.size() && kernel_source::in_identifier(body_[end])))
       continue;
     if (renamed.contains(at) || is_pointer_name(at)) continue;
-    std::size_t next = body_.find_first_not_of(" \t\n", end);
-    if (next == std::string::npos || body_[next] != '[') {  // passed to a function, or the address of its beginning
+    const std::size_t next = next_character(body_, end);
+    if (reference || body_.compare(next, 2, "->") == 0) {
+      use.indices.emplace_back("0");
+      add_access(at, end, use);
+    } else if (body_.compare(next, 1, "[") == 0) {
+      const std::string index = inside_brackets(body_, next);
+      use.indices.emplace_back(trimmed(index));
+      add_access(at, next + index.size() + 2, use);
+    } else if (before.ends_with('*') && body_.compare(next, 2, "++") != 0 && body_.compare(next, 2, "--") != 0) {
+      const bool enclosed =
+          trimmed(before.substr(0, before.size() - 1)).ends_with('(') && body_.compare(next, 1, ")") == 0;
+      use.indices.emplace_back("0");
+      add_access(before.size() - 1, enclosed ? next + 1 : end, use);
+    } else {  // passed to a function, or the address of its beginning
       use.read = use.written = use.passed_on = true;
-      continue;
-    }
-    const std::string index = inside_brackets(body_, next);
-    use.indices.emplace_back(trimmed(index));
-    next = body_.find_first_not_of(" \t\n", next + index.size() + 2);
-    const char c = next == std::string::npos ? ';' : body_[next];
-    const char after = next == std::string::npos || next + 1 >= body_.size() ? ';' : body_[next + 1];
-    const std::size_t before = body_.find_last_not_of(" \t\n", at - (at > 0 ? 1 : 0));
-    const bool by_address = before != std::string::npos && body_[before] == '&';  // atomicAdd(&x[i], ...)
-    if (c == '=' && after != '=') {
-      use.written = true;
-    } else if (by_address || ((c == '+' || c == '-') && after == c) ||
-               (after == '=' && std::string("+-*/|&^").find(c) != std::string::npos)) {
-      use.read = use.written = true;
-    } else {
-      use.read = true;
     }
   }
   return use;
+}
+
+void KernelUse::add_access(std::size_t begin, std::size_t end, BufferUse& use) const {
+  constexpr auto kHere = std::regex_constants::match_continuous;
+  static const std::regex kMember(R"( ?(?:\.|->) ?[A-Za-z_]\w*)"), kAssigns(R"((?:[-+*/%&|^]|<<|>>)?=(?!=)|\+\+|--)");
+  std::smatch match;
+  for (std::size_t next = next_character(body_, end); next < body_.size(); next = next_character(body_, end)) {
+    if (body_[next] == '[')  // an array in a structure
+      end = next + inside_brackets(body_, next).size() + 2;
+    else if (std::regex_search(body_.begin() + static_cast<long>(end), body_.end(), match, kMember, kHere))
+      end += static_cast<std::size_t>(match.length());
+    else
+      break;
+  }
+  const std::string_view before = trimmed(std::string_view(body_).substr(0, begin));
+  const std::string after = body_.substr(next_character(body_, end), 3);
+  const bool assigned = std::regex_search(after, match, kAssigns, kHere);
+  const bool by_address = before.ends_with('&') && !before.ends_with("&&");  // atomicAdd(&x[i], ...)
+  use.written = use.written || assigned || by_address || before.ends_with("++") || before.ends_with("--");
+  use.read = use.read || !assigned || match.length() > 1;
 }
 
 KernelUse::ElementUse KernelUse::elements_of(const std::string& buffer) const {
@@ -422,7 +467,7 @@ KernelUse::ElementUse KernelUse::elements_of(const std::string& buffer) const {
 
 bool KernelUse::is_pointer_name(std::size_t at) const {
   return std::any_of(assignments_.begin(), assignments_.end(), [&](const Assignment& one) {
-    return one.pointer && one.begin > at && one.begin <= at + one.variable.size() + 1;
+    return (one.pointer || one.reference) && one.begin > at && one.begin <= at + one.variable.size() + 1;
   });
 }
 

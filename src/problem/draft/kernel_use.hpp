@@ -13,19 +13,20 @@ namespace ergotune::draft {
 struct BufferUse {
   bool read = false, written = false;
   bool passed_on = false;            ///< passed to a function, which may read or write it
-  std::vector<std::string> indices;  ///< the index expressions between the brackets
+  std::vector<std::string> indices;  ///< the index expressions between the brackets; "0" for `*x` and `x->member`
 };
 
 /// How the body computes the position of a thread (or block) in one dimension of the launch.
 struct Position {
-  std::string variable;   ///< variable that holds it, such as "row"; empty: none
-  std::string block;      ///< macro, template parameter or number of the block size; empty: any block size works
-  std::string threads;    ///< number of threads if it is less than `block` (threads then loop); else empty
-  std::string factor;     ///< number of elements per thread; empty: one
-  std::string apart;      ///< the same where they seem to lie a block apart, "PER" of blockIdx.x * blockDim.x * PER
-  bool of_block = false;  ///< the position belongs to a block, not to a thread
-  bool loops = false;     ///< `block` is the work of a block, over which its `threads` (empty: any number) loop
-  bool strided = false;   ///< a thread's elements lie a block apart: (block index * factor + k) * block + thread index
+  std::string variable;       ///< variable that holds it, such as "row"; empty: none
+  std::string block;          ///< macro, template parameter or number of the block size; empty: any block size works
+  std::string threads;        ///< number of threads if it is less than `block` (threads then loop); else empty
+  std::string factor;         ///< number of elements per thread; empty: one
+  std::string apart;          ///< the same where they seem to lie a block apart, "PER" of blockIdx.x * blockDim.x * PER
+  bool of_block = false;      ///< the position belongs to a block, not to a thread
+  bool loops = false;         ///< `block` is the work of a block, over which its `threads` (empty: any number) loop
+  std::optional<int> across;  ///< other dimension whose threads have the positions: blockIdx.x * ROWS + threadIdx.y
+  bool strided = false;  ///< a thread's elements lie a block apart: (block index * factor + k) * block + thread index
 };
 
 class KernelUse {
@@ -35,6 +36,8 @@ class KernelUse {
   /// Returns the number of launch dimensions that the body uses, 1 to 3.
   int dimensions() const;
   Position position(int dimension) const;
+  /// Whether the body uses the position of a block in a dimension.
+  bool has_blocks(int dimension) const;
   /// Whether the body uses the position of a thread, or the size of a block, in a dimension.
   bool has_threads(int dimension) const;
   /// Returns the block sizes in the declaration of shared memory that has the shape of the block, innermost last; empty
@@ -85,7 +88,7 @@ class KernelUse {
   struct Assignment {
     std::string variable, value;
     std::size_t begin = 0, end = 0;
-    bool pointer = false;
+    bool pointer = false, reference = false;
   };
 
   void read_assignments();
@@ -96,10 +99,14 @@ class KernelUse {
   std::optional<Position> strided_position(const Assignment& one, int dimension) const;
   /// Returns the PER of "blockIdx.x * blockDim.x * PER + threadIdx.x", or of "blockIdx.x * block * PER"; else empty.
   static std::string elements_apart(const std::string& value, int dimension, const std::string& block);
-  /// True for "blockIdx.x * factor + threadIdx.x", also in two statements.
-  bool added_to_thread(int dimension, const std::string& factor) const;
+  /// True for "blockIdx.x * factor + threadIdx.x", also in two statements. `of`: the thread's dimension.
+  bool added_to_thread(int dimension, const std::string& factor, int of) const;
+  /// Returns the name by which the body multiplies the index of a block; empty if there is none.
+  std::string factor_of_block(int dimension) const;
   BufferUse use_of(const std::string& buffer, int depth) const;
-  /// True if the declaration of a pointer is at `at`.
+  /// Adds what the body does with an element of a buffer, or a member of it, of which the text is in [`begin`, `end`).
+  void add_access(std::size_t begin, std::size_t end, BufferUse& use) const;
+  /// True if the declaration of a pointer or a reference is at `at`.
   bool is_pointer_name(std::size_t at) const;
 
   std::string body_;                     ///< each run of white space replaced by one blank

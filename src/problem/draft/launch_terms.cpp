@@ -138,15 +138,24 @@ std::optional<std::string> in_terms_of_problem(const DraftSource& source, const 
     }
     for (std::size_t d = 0; !whole_number(word) && d < std::min(blocks.size(), launch.block.size()); ++d)
       if (launch.block[d] == word && std::ranges::count(launch.block, word) == 1) found = blocks[d];
+    const auto is_own = [&](const std::string& parameter) {  // a number of the launch's block, and the parameter's
+      const auto size = std::ranges::find(launch.block, word);
+      const auto dimension = static_cast<std::size_t>(size - launch.block.begin());
+      return dimension < std::min(blocks.size(), launch.block.size()) && blocks[dimension] == parameter;
+    };
     if (const auto launched = names.launched.find(word);
         mark && launched != names.launched.end() &&
-        (!whole_number(word) || multiplies_block(launch.block_variable, text, at, end))) {
+        (!whole_number(word) || is_own(launched->second) || multiplies_block(launch.block_variable, text, at, end))) {
       found = launched->second;
       add_mark(mark, fmt::format("the launch's {} was taken for {}", word, found));
     }
     if (found.empty())
       if (const auto constants = constants_of(source, names, word); constants.size() == 1) found = *constants.begin();
     if (found.empty() && (names.tunable.contains(word) || names.source_of(word))) found = names.in_expressions(word);
+    if (const auto constant = std::ranges::find(names.constants, word, &ProblemNames::Pairs::value_type::first);
+        found.empty() && constant != names.constants.end() &&
+        source.value(word) == whole_number(constant->second.substr(0, constant->second.find(' '))))
+      found = word;
     if (const std::string set = source.set_to(word);
         found.empty() && depth < kDeepest && !kernel_source::identifiers_in(without_casts(set)).empty()) {
       const auto whole = in_terms_of_problem(source, names, set, blocks, nullptr, depth + 1);

@@ -271,7 +271,7 @@ void open_simulated(Target& target, const SetupOptions& options) {
   target.conditions = fmt::format("{}, seed {}", target.evaluator->description(), options.run.seed);
   target.notes.push_back("every number below is simulated, nothing is measured");
   note_source_mistakes_of(target);
-  for (std::string& note : unused_parameter_notes(target.original)) target.notes.push_back(std::move(note));
+  add_problem_notes(target, options);
 }
 
 std::vector<TargetKind>& target_kinds() {
@@ -286,6 +286,12 @@ const TargetKind* kind_for(const Problem& problem, const SetupOptions& options) 
 }
 
 }  // namespace
+
+void add_problem_notes(Target& target, const SetupOptions& options) {
+  for (std::string& note : unused_parameter_notes(target.original)) target.notes.push_back(std::move(note));
+  if (!options.run.verify || options.verifier) return;
+  if (std::string note = note_of_outputs(target.original); !note.empty()) target.notes.push_back(std::move(note));
+}
 
 void register_target(TargetKind kind) { target_kinds().push_back(kind); }
 

@@ -9,7 +9,6 @@
 #include "evaluate/live/in_process_evaluator.hpp"
 #include "evaluate/live/live_evaluator.hpp"
 #include "kernel/configure.hpp"
-#include "kernel/macro_clashes.hpp"
 #include "kernel/problem_notes.hpp"
 #include "kernel/round.hpp"
 #include "measure/execution_parameters.hpp"
@@ -135,22 +134,6 @@ void note_source_mistakes(Target& target) {
   }
 }
 
-void warn_if_outputs_unverified(Target& target, const SetupOptions& options) {
-  if (!options.run.verify || options.verifier || target.original.verification.kind == Verification::Kind::none) return;
-  bool buffers = false, written = false;
-  for (const Kernel& kernel : target.original.kernels) {
-    for (const Argument& argument : kernel.arguments) {
-      if (argument.kind != Argument::Kind::buffer) continue;
-      buffers = true;
-      written = written || argument.access != Access::read;
-    }
-  }
-  if (buffers && !written)
-    target.notes.push_back(
-        "no argument is declared as written, so the kernel's output is not checked; write access = \"write\" or "
-        "\"read_write\" of its outputs");
-}
-
 /// Whether the objective, or a metric of the problem, names a quantity.
 bool names_quantity(const Problem& problem, const SetupOptions& options, const std::string& name) {
   const auto by = [&](const Metric& metric) {
@@ -232,9 +215,8 @@ void open_live(Target& target, const SetupOptions& options) {
   ControlledDevice& controlled = open_evaluator(target, options, live);
   target.constants = target.problem.constants_for(target.device.name, target.device.properties);
   note_source_mistakes(target);
-  for (std::string& note : unused_parameter_notes(target.original)) target.notes.push_back(std::move(note));
+  add_problem_notes(target, options);
   for (std::string& note : race_notes(target.original)) target.notes.push_back(std::move(note));
-  warn_if_outputs_unverified(target, options);
   std::vector<std::unique_ptr<Control>> controls = find_controls(target, options, named);
   if (!controls.empty()) {
     Control& control = *controls.front();

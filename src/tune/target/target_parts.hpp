@@ -8,6 +8,8 @@ namespace ergotune {
 
 /// Builds the target's space from its problem and constants. Throws UserError for an empty space.
 void build_space(Target& target, const SetupOptions& options);
+/// Adds notes on parameters that change nothing and on outputs that nothing verifies.
+void add_problem_notes(Target& target, const SetupOptions& options);
 /// The options for live measurements of this problem: energy if the objective uses it, pauses for idle power.
 LiveOptions live_options(Problem& problem, const SetupOptions& options);
 /// Sets the parts of the session key: the device (this GPU, or GPUs of this type) and the measurement settings.
