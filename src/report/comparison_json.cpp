@@ -97,14 +97,14 @@ ComparedFiles compare_files(const std::vector<std::string>& names, const std::op
     compared.sessions.push_back({&recording, &compared.objectives.back(), {}});
   }
   for (ComparedSession& session : compared.sessions)
-    for (const auto& [name, value] : session.recording->constants)
+    for (const auto& constant : session.recording->constants)
       if (std::ranges::any_of(compared.sessions, [&](const ComparedSession& other) {
             const auto& constants = other.recording->constants;
-            const auto found = constants.find(name);
+            const auto found = constants.find(constant.first);
             return other.recording->name == session.recording->name && found != constants.end() &&
-                   found->second != value;
+                   found->second != constant.second;
           }))
-        session.differing_constants[name] = value;
+        session.differing_constants.insert(constant);
   compared.comparison = compare_sessions(compared.sessions);
   return compared;
 }
