@@ -84,14 +84,15 @@ std::string repeats_note(const Repeats& repeats, int confirmation_repeats) {
   // differ: 92 % on average where 68 % were right (simulated, noise 70 %, candidates 20 %, two or three repeats).
   constexpr double kNoisy = 0.2;
   constexpr int kFewRepeats = 3;
+  constexpr std::size_t kFew = 5;  // of fewer, two that agree by chance hide that the others do not
   if (repeats.n < 2 || (std::abs(std::log(repeats.factor)) < kRepeats && repeats.deviation < kRepeats)) return {};
   const double change = 100 * (repeats.factor - 1);
   return fmt::format(
-      "confirmed values were {} in the search (median of {}; a single one differs by ±{:.3g} %): values that are not "
-      "confirmed are as uncertain{}",
+      "confirmed values were {} in the search (median of {}{}): values that are not confirmed are as uncertain{}",
       std::abs(change) < 0.5 ? std::string("as")
                              : fmt::format("{:.0f} % {} than", std::abs(change), change < 0 ? "lower" : "higher"),
-      repeats.n, 100 * repeats.deviation,
+      repeats.n,
+      repeats.n < kFew ? std::string() : fmt::format("; a single one differs by ±{:.3g} %", 100 * repeats.deviation),
       repeats.deviation > kNoisy && confirmation_repeats > 0 && confirmation_repeats <= kFewRepeats
           ? fmt::format(", and a probability from {} repeat{} may be too high (a larger --budget, on a quiet machine, "
                         "repeats them)",

@@ -1476,6 +1476,29 @@ TEST_F(Draft, ADimensionWithoutThreadsHasOneThreadInABlock) {
   EXPECT_EQ(given.constants.at("CHS"), Value(32));
 }
 
+TEST_F(Draft, KeepsABlockThatTheKernelHoldsAsANumber) {
+  const char* source = R"(
+#define WARP 32
+struct alignas(8) Pair { float a, b; };
+__global__ void norms(const float* x, float* y, int n) {
+  const int row = blockIdx.x * blockDim.y + threadIdx.y;
+  float sum = 0;
+  for (int i = threadIdx.x; i < n; i += WARP) sum += x[row * n + i] * x[row * n + i];
+  for (int k = WARP / 2; k > 0; k /= 2) sum += __shfl_xor_sync(0xffffffff, sum, k);
+  if (threadIdx.x == 0) y[row] = sum;
+}
+#include <vector>
+int main() {
+  int n = 1024, rows = 4096;
+  dim3 block(WARP, 4);
+  norms<<<rows / 4, block>>>(x, y, n);
+}
+)";
+  const ProblemDraft norms = draft("norms.cu", source);
+  EXPECT_THAT(norms.text, HasSubstr("block = [\"32\", "));
+  EXPECT_THAT(norms.questions, Contains(HasSubstr("main()"))) << "alignas is no function";
+}
+
 TEST_F(Draft, KeepsTheSpellingOfKernelTuner) {
   const char* source =
       "__global__ void f(float* x, int n) { int i = blockIdx.x * block_size_x + threadIdx.x;\n"

@@ -3,6 +3,7 @@
 import ctypes
 import functools
 import os
+import resource
 import subprocess
 import sys
 import textwrap
@@ -389,6 +390,20 @@ def test_a_default_that_failed_is_named():
     result = ergotune.tune_callable(picky, {"step": [1, 2, 3]}, arguments=(np.ones(3),), verify=np.copy, **QUICK)
     assert result.best["step"] != 1
     assert "default configuration failed: ValueError: no step of 1" in str(result)
+
+
+def faults_of_a_temporary(out, way):
+    for _ in range(3):
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+        np.ones(1 << 17)  # 1 MiB
+        out[0] = resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+
+
+def test_temporaries_are_new_memory_in_a_worker_as_in_a_program():
+    pages = (1 << 20) // resource.getpagesize()
+    result = ergotune.tune_callable(faults_of_a_temporary, {"way": [1, 2]}, arguments=(np.zeros(1),), in_process=False,
+                                    verify=lambda out: {0: np.full(1, pages)}, relative_tolerance=0.1, **QUICK)
+    assert "wrong_result" not in statuses(result, "way").values() and result.best
 
 
 def undefined(x, out, way):

@@ -166,10 +166,21 @@ TEST(Store, OfSeveralRowsOneCounts) {
   add(4, Status::runtime_error, "crash");
   add(3, Status::ok, "narrow");
   add(4, Status::not_converged, "wide");
-  std::vector<std::string> counted;
-  for (const StoredRow& row : store.results(session)) counted.push_back(row.measurement.message);
-  EXPECT_EQ(counted, (std::vector<std::string>{"gone", "first", "narrow", "wide"}));
+  const auto counted = [&] {
+    std::vector<std::string> messages;
+    for (const StoredRow& row : store.results(session)) messages.push_back(row.measurement.message);
+    return messages;
+  };
+  EXPECT_EQ(counted(), (std::vector<std::string>{"gone", "second", "narrow", "wide"}));
   EXPECT_EQ(store.rows(session).size(), 9u);
+  StoredRow confirmed;
+  confirmed.configuration = {2};
+  confirmed.measurement.message = "mean";
+  confirmed.kind = RowKind::confirmed;
+  store.add(session, confirmed);
+  EXPECT_EQ(counted()[1], "mean");
+  add(2, Status::not_converged, "retried");
+  EXPECT_EQ(counted()[1], "retried") << "as the session that retried it has it";
 }
 
 TEST(Store, ReadingLeavesNothingBehind) {

@@ -487,6 +487,8 @@ TEST_F(SessionTest, ConfirmedValuesOfAnEarlierRunFollowTheLoad) {
       EXPECT_GE(row.rounds, 2);
       earlier += !row.certainty;
       EXPECT_EQ(row.certainty.has_value(), row.measurement.warnings.empty()) << "what is changed is marked";
+      EXPECT_EQ(row.measurement.quantities.at("time").provenance,
+                row.certainty ? Provenance::measured : Provenance::modelled);
       EXPECT_GE(*row.measurement.value("time") * 1.0001, *again.best[0].measurement.value("time"));
     }
     EXPECT_GT(confirmed, 2);

@@ -37,7 +37,8 @@ void print_confidence(const Confidence& confidence) {
     if (*confidence.probability_best < kSure)
       fmt::print(
           "  below {:.0f} %: the rivals are as good within the noise; any of them will do where the expected loss is "
-          "small, else give a larger --budget, on a quiet machine\n",
+          "small, else give a larger --budget (once the whole space is measured: --max-seconds, for longer "
+          "measurements), on a quiet machine\n",
           100 * kSure);
   }
   if (const std::string note = repeats_note(confidence.search_repeats, confidence.confirmation_repeats); !note.empty())

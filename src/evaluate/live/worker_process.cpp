@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "base/clock.hpp"
+#include "base/process/environment.hpp"
 #include "ergotune/problem_file.hpp"
 #include "evaluate/compile/compile_step.hpp"
 #include "evaluate/live/machine_fault.hpp"
@@ -183,6 +184,15 @@ void keep_memory() {
   ::mallopt(M_MMAP_THRESHOLD, 64 << 20);
 }
 
+/// Functions on the CPU may allocate memory. What that takes must not depend on what this process has freed before, by
+/// which glibc otherwise raises these limits: they stay at their defaults, unless the user sets them.
+void keep_no_memory() {
+  for (const char* name : {"MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_", "GLIBC_TUNABLES"})
+    if (!environment_variable(name).empty()) return;
+  ::mallopt(M_MMAP_THRESHOLD, 128 << 10);
+  ::mallopt(M_TRIM_THRESHOLD, 128 << 10);
+}
+
 void serve_compiler(Stream& session, const Setup& setup) {
   keep_memory();
   const Problem problem = deserialise(setup.problem);
@@ -200,8 +210,12 @@ void serve_compiler(Stream& session, const Setup& setup) {
 
 void serve_runner(Stream& session, const Setup& setup) {
   RunService service(setup, deserialise(setup.problem));
-  // A function on the CPU may allocate memory, which takes the time that it takes in the application.
-  service.on_cpu() ? limit_memory() : keep_memory();
+  if (service.on_cpu()) {
+    limit_memory();
+    keep_no_memory();
+  } else {
+    keep_memory();
+  }
   const std::unique_ptr<CompileService> compiler = service.make_compiler(setup);
   Ready ready = service.ready();
   if (compiler) ready.compiler = compiler->identity();

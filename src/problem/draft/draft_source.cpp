@@ -476,9 +476,11 @@ std::string DraftSource::changing_value(const std::string& parameter) const {
 
 std::string host_code_in(const DraftSource& source) {
   if (!source.language.macro.ends_with("_RTC__")) return {};  // NVRTC and hipRTC compile device code only
+  static const std::set<std::string, std::less<>> kNoFunctions{"alignas", "__align__", "__attribute__", "decltype"};
   for (const Function& function : source.outline.functions) {
     const auto words = kernel_source::identifiers_in(function.head);
     if (words.contains("__global__") || words.contains("__device__")) continue;
+    if (kNoFunctions.contains(function.name)) continue;  // struct alignas(16) Vector { ... }
     return fmt::format(
         "{}:{}: {}() is host code, which run-time compilation refuses: enclose it (and the headers that it "
         "needs) in \"#ifndef {}\" and \"#endif\", or move the kernel to a separate file",

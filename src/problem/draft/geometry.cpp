@@ -249,7 +249,8 @@ class GeometryReader {
     const std::string name = without_parentheses(source_.launch.block[dimension]);
     const auto passed = names_.launched.find(name);
     if (passed != names_.launched.end() && !whole_number(name)) return passed->second;
-    return names_.tunable.contains(name) ? name : std::string();
+    const bool fixed = names_.fixed.contains(name) && kernel_source::identifiers_in(source_.kernel.body).contains(name);
+    return fixed || names_.tunable.contains(name) ? name : std::string();
   }
 
   /// Reads how many blocks there are where each works on a row, say; their number may be unknown.

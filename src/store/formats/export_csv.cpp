@@ -77,13 +77,14 @@ std::string value_text(const BestResult& best, const std::string& quantity) {
   std::string text = fmt::format("; {} {:.4g} {}", in_comment(quantity), *value, unit_of(quantity, best.metrics));
   while (text.back() == ' ') text.pop_back();  // it has no unit
   const double half_width = best.measurement.half_width(quantity);
+  if (!std::isfinite(half_width) || half_width <= 0) return text;
   if (half_width >= std::abs(*value)) return text + " (its interval is wider than that)";
-  if (half_width > 0) text += fmt::format(" +-{:.1f} %", 100 * half_width / std::abs(*value));
+  text += fmt::format(" +-{:.1f} %", 100 * half_width / std::abs(*value));
   return text;
 }
 
-/// "; time 0.00123 s +-0.4 %, confirmed in 5 paired repeats, the best with 98 % probability": its objective, or the
-/// quantities of a Pareto front, a condition or an expression.
+/// "; time 0.00123 s +-0.4 %, confirmed in 5 paired repeats, the best of those confirmed with 98 % probability": its
+/// objective, or the quantities of a Pareto front, a condition or an expression.
 std::string certainty_text(const BestResult& best) {
   std::string text = value_text(best, best.objective);
   if (text.empty())
@@ -92,7 +93,8 @@ std::string certainty_text(const BestResult& best) {
     return text + (provenance_of(best.measurement) == to_string(Provenance::measured) ? "; not confirmed" : "");
   text += fmt::format("; confirmed in {} paired repeat{}", best.confirmation_repeats,
                       best.confirmation_repeats == 1 ? "" : "s");
-  if (best.probability_best) text += fmt::format(", the best with {:.0f} % probability", 100 * *best.probability_best);
+  if (best.probability_best)
+    text += fmt::format(", the best of those confirmed with {:.0f} % probability", 100 * *best.probability_best);
   return text;
 }
 

@@ -87,8 +87,8 @@ struct StoredRow {
 };
 
 /// Selects the current row of each configuration from all rows of a session, in the order of their first rows:
-/// - the last `confirmed` row, unless a search row follows it (a failure that was retried);
-/// - else the best of the search rows: ok before not_converged before failures; the last of several failures.
+/// - the last `confirmed` row, unless a search row follows it (it was retried), which then counts;
+/// - else the best of the search rows: ok before not_converged before failures; the last of equal ones.
 std::vector<StoredRow> current_rows(std::vector<StoredRow> rows, const std::vector<RunInfo>& runs);
 
 /// Locks a stored session for this process: two processes would measure everything twice and would each attribute a

@@ -123,7 +123,7 @@ int standing(Status status) { return status == Status::ok ? 2 : usable(status) ?
 
 /// The rows of one configuration found so far.
 struct Found {
-  StoredRow* search = nullptr;     ///< the best of its search rows
+  StoredRow* search = nullptr;     ///< the best of its search rows, the last of equal ones
   StoredRow* confirmed = nullptr;  ///< the last one, unless a search row followed
   std::int64_t run = 0;            ///< the run that measured the latest confirmation repeats, on `gpu`
   std::string_view gpu;
@@ -177,13 +177,9 @@ std::vector<StoredRow> current_rows(std::vector<StoredRow> rows, const std::vect
       of.confirmed = &row;
       continue;
     }
-    of.confirmed = nullptr;
+    const bool retried = std::exchange(of.confirmed, nullptr) != nullptr;
     const int before = of.search ? standing(of.search->measurement.status) : -1;
-    const int now = standing(row.measurement.status);
-    // what was screened by its time, and has its energy since
-    const bool completes =
-        now > 0 && now == before && !of.search->measurement.value("energy") && row.measurement.value("energy");
-    if (now > before || before == 0 || completes) of.search = &row;
+    if (retried || standing(row.measurement.status) >= before) of.search = &row;
   }
   std::vector<StoredRow> result;
   result.reserve(found.size());

@@ -325,6 +325,7 @@ void Confirmation::align_earlier() {
       Quantity& q = aligned.quantities.at(quantity);
       q.standard_error = factor * std::hypot(q.standard_error, q.value * std::sqrt(variances[quantity]) / count);
       q.value *= factor;
+      q.provenance = Provenance::modelled;
     }
     if (changes.empty()) return;
     if (std::ranges::find(aligned.warnings, kAligned) == aligned.warnings.end()) aligned.warnings.push_back(kAligned);
