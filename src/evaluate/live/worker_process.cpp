@@ -140,6 +140,7 @@ class RunService {
   }
 
   bool on_cpu() const { return device_->info().is_cpu; }
+  bool calls_functions() const { return device_->info().backend == "host"; }
 
   /// Creates a compiler in this process; null if one in a separate process is no slower. OpenCL drivers for CPUs are
   /// loaded here anyway, and programs that they have built here need not be built again.
@@ -210,12 +211,8 @@ void serve_compiler(Stream& session, const Setup& setup) {
 
 void serve_runner(Stream& session, const Setup& setup) {
   RunService service(setup, deserialise(setup.problem));
-  if (service.on_cpu()) {
-    limit_memory();
-    keep_no_memory();
-  } else {
-    keep_memory();
-  }
+  if (service.on_cpu()) limit_memory();
+  service.calls_functions() ? keep_no_memory() : keep_memory();
   const std::unique_ptr<CompileService> compiler = service.make_compiler(setup);
   Ready ready = service.ready();
   if (compiler) ready.compiler = compiler->identity();
