@@ -156,14 +156,15 @@ double Runner::State::warm_up(LoadedIteration& round, double expected_seconds) {
   reset = {};
   own_output_differs = false;
   if (buffers.has_in_out() || round.changes_own_inputs())
-    reset.queue = [this, &round] {
+    reset.apply = [this, &round] {
       buffers.restore();
       round.reset_own_inputs();
     };
-  if (reset.queue) reset.queue();
-  for (int i = 0; i < options.warm_up; ++i) expected_seconds = timer.once(workload);
+  if (reset.apply) reset.apply();
+  // where inputs change, the launches that choose_reset() compares are warm-ups, too
+  for (int i = reset.apply ? 1 : 0; i < options.warm_up; ++i) expected_seconds = timer.once(workload);
   // A single launch of a very short kernel does not predict the time of many launches.
-  if (reset.queue && options.warm_up > 0) return choose_reset(workload);
+  if (reset.apply && options.warm_up > 0) return choose_reset(workload);
   if (expected_seconds < options.min_sample_seconds && options.warm_up > 0)
     expected_seconds = std::min(expected_seconds, timer.once(workload));
   return expected_seconds;
@@ -177,7 +178,7 @@ double Runner::State::choose_reset(Workload& workload) {
   double fresh = 1e300, again = 1e300, resetting = 1e300, spent = 0;
   for (int i = 0; i < kTries && (i < 2 || spent < kEnough) && (i == 0 || spent < 10 * kEnough); ++i) {
     const double began = host_seconds();
-    reset.queue();
+    reset.apply();
     device.synchronise();
     resetting = std::min(resetting, host_seconds() - began);
     fresh = std::min(fresh, timer.once(workload));
@@ -235,16 +236,16 @@ void Runner::State::observe(Workload& workload, const TimingResult& timing, cons
   if (watches) {
     const double seconds = timing.estimate.value;
     const auto prepare = [this] {
-      if (reset.queue) reset.queue();
+      if (reset.apply) reset.apply();
       if (options.cold_cache) timer.flush();
     };
     // Data that restoring leaves in the caches is written back first, so that it is not attributed to the kernel. If
     // iterations may follow each other without restoring, one of them then brings the caches to their usual state.
     const auto prepare_own = [this, &workload] {
-      if (reset.queue) reset.queue();
+      if (reset.apply) reset.apply();
       buffers.restore(true);
       if (options.cold_cache) return timer.flush();
-      if (timer.sweep() && !reset.queue) workload.launch(1);
+      if (timer.sweep() && !reset.apply) workload.launch(1);
     };
     if (observation.wants(ObserverPhase::launches)) {
       // As many launches as there were samples, if they fit into the time limit of the samples.
@@ -363,7 +364,7 @@ void Runner::State::run(const Configuration& configuration, std::span<const Bina
   load_seconds = load_end - load_begin;
   if (!note_time(timing, result)) return;
   if (problem.has_named_kernels() && !timing.gave_up) {
-    if (reset.queue) reset.queue();
+    if (reset.apply) reset.apply();
     measure_kernel_times(device, round, problem, std::min(options.max_seconds, kKernelTimesSeconds), result);
   }
   // A short kernel ends before the GPU's state was read.

@@ -33,7 +33,6 @@ void print_confidence(const Confidence& confidence) {
                100 * *confidence.probability_best);
     if (confidence.expected_loss) fmt::print(", expected loss {:.2g} %", 100 * *confidence.expected_loss);
     fmt::print("\n");
-    constexpr double kSure = 0.6;
     if (*confidence.probability_best < kSure)
       fmt::print(
           "  below {:.0f} %: the rivals are as good within the noise; any of them will do where the expected loss is "

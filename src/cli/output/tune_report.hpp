@@ -14,6 +14,9 @@
 
 namespace ergotune::cli {
 
+/// Below this probability of the winner its rivals are as good within the noise.
+inline constexpr double kSure = 0.6;
+
 /// Prints how many times the winner was confirmed, how certain it is, and whether values changed between search and
 /// confirmation.
 void print_confidence(const Confidence& confidence);

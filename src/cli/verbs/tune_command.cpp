@@ -98,7 +98,6 @@ bool has_winner(const TunedSession& tuned, const TuneArguments& arguments, const
     return false;
   }
   const auto certainty = ranked.confidence.probability_best;
-  constexpr double kSure = 0.6;  // as in the result's text
   if (arguments.wisdom && ranked.results.provenance == Provenance::measured && ranked.results.space != 1 &&
       ranked.objective.kind() != Objective::Kind::pareto && (!certainty || *certainty < kSure))
     fmt::print(stderr, "Wisdom: the winner is {}; a larger --budget, on a quiet machine, replaces it\n",

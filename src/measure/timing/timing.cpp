@@ -92,9 +92,9 @@ Buffer& Timer::flush_buffer() {
 }
 
 std::function<void()> Timer::preparation(const InputReset& reset) {
-  if (!options_.cold_cache) return reset.before_each ? reset.queue : nullptr;
+  if (!options_.cold_cache) return reset.before_each ? reset.apply : nullptr;
   return [this, reset] {
-    if (reset.before_each) reset.queue();
+    if (reset.before_each) reset.apply();
     overwrite();
   };
 }
@@ -185,7 +185,7 @@ const Timer::Overhead& Timer::overhead(Workload& workload, double expected, std:
   constexpr int kPasses = 5;
   std::vector<double> found;
   for (int i = 0; i < kPasses; ++i) {
-    if (reset.queue) reset.queue();
+    if (reset.apply) reset.apply();
     found.push_back(overhead_within_graph(workload, expected, launches, watched));
   }
   const double value = median(found), error = std::sqrt(variance(found) / kPasses);
@@ -223,7 +223,7 @@ TimingResult Timer::measure(Workload& workload, double expected, double give_up_
     std::size_t& launches = result.launches_per_sample;
     const double accurate = 4 * kUnevenness / std::max(options_.precision, 1e-4);
     const double length =
-        reset.queue ? options_.min_sample_seconds : std::max(3 * options_.min_sample_seconds, accurate);
+        reset.apply ? options_.min_sample_seconds : std::max(3 * options_.min_sample_seconds, accurate);
     launches = launches_in(length, expected);
     untimed_first_sample_ = launches > 1 && workload.prepare(launches);
     if (untimed_first_sample_ && expected < kShort) {
@@ -249,7 +249,7 @@ TimingResult Timer::measure(Workload& workload, double expected, double give_up_
   while (true) {
     next = std::min(next, most - result.samples.size());
     const std::size_t before = result.samples.size();
-    if (reset.queue && !reset.before_each) reset.queue();
+    if (reset.apply && !reset.before_each) reset.apply();
     if (hooks) {
       observed(workload, next, result.launches_per_sample, *hooks, prepare, result.samples);
     } else if (prepare) {
@@ -278,7 +278,7 @@ TimingResult Timer::measure(Workload& workload, double expected, double give_up_
 
 double Timer::within_graph(Workload& workload, std::size_t launches, const InputReset& reset) {
   std::vector<double> samples;
-  if (reset.queue) reset.queue();
+  if (reset.apply) reset.apply();
   unobserved(workload, 1, launches, samples);
   return samples.front();
 }

@@ -60,7 +60,7 @@ struct RepetitionHooks {
 
 /// How inputs that iterations change get their first contents back.
 struct InputReset {
-  std::function<void()> queue = {};  ///< queues it, as a launch; empty: iterations change none of their inputs
+  std::function<void()> apply = {};  ///< queues it, as a launch; empty: iterations change none of their inputs
   /// A sample is one launch, preceded by a reset; otherwise there is a reset before each batch of samples only.
   bool before_each = false;
 };
