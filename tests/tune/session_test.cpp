@@ -530,6 +530,19 @@ TEST_F(SessionTest, NothingIsConfirmedByOneRepeat) {
   }
 }
 
+// Two repeats right after other loads may favour one of several that hardly differ, however little their choice loses.
+TEST_F(SessionTest, AllThatMayBeTheBestAreRepeatedThreeTimes) {
+  evaluator.measure = [&](const Configuration& c, int time) {
+    if (c[0] != Value(3) || c[1].as_real() > 4) return bowl(c, time);
+    return timed((time + c[1].as_integer()) % 2 == 0 ? 1e-3 : 1.002e-3, 1e-6);
+  };
+  const SessionResult result = run();
+  ASSERT_TRUE(result.expected_loss);
+  EXPECT_LT(*result.expected_loss, 0.003);
+  for (int y = 1; y <= 4; ++y)
+    EXPECT_GE(evaluator.measured.at(*space.index_of(at(3, y))), 1 + 3) << "the search and three repeats, y = " << y;
+}
+
 // Batches follow each other while it is open who is best: what is left is more than the batch under way.
 TEST_F(SessionTest, TheTimeLeftOfAConfirmationIsThatOfAllOfIt) {
   Random random(3);

@@ -463,7 +463,7 @@ void Confirmation::race(bool until_certain) {
     std::vector<ConfigurationIndex> rivals{leader};
     for (std::size_t i = 1; i < now->indices.size(); ++i) {
       const ConfigurationIndex index = now->indices[i];
-      if ((open && now->chances.of[i] > kChance) || ((i == 1 || index == beside_) && few(index)))
+      if ((now->chances.of[i] > kChance && (open || few(index))) || ((i == 1 || index == beside_) && few(index)))
         rivals.push_back(index);
     }
     // The expected loss falls as the number of rounds grows.
