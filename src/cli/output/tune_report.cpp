@@ -20,6 +20,15 @@
 
 namespace ergotune::cli {
 
+namespace {
+
+/// ", simulated"; empty for measured values.
+std::string unless_measured(Provenance provenance) {
+  return provenance == Provenance::measured ? "" : ", " + to_string(provenance);
+}
+
+}  // namespace
+
 std::string unconfirmed_text(const Unconfirmed& result, const std::string& unit) {
   constexpr double kWorthConfirming = 0.003;
   return fmt::format("not confirmed, {} expected{}", human(result.expected, unit),
@@ -63,8 +72,8 @@ void print_importance(const ResultSet& results, const Importance& importance) {
                         100 * share.low, 100 * share.high);
   }
   if (!text.empty())
-    fmt::print("\nWhat matters ({}share of the variance; modelled, the model explains {:.0f} % of it): {}\n",
-               mark.empty() ? "" : to_string(results.provenance) + "; ", 100 * importance.explained.value_or(0), text);
+    fmt::print("\nWhat matters (share of the variance; modelled, the model explains {:.0f} % of it{}): {}\n",
+               100 * importance.explained.value_or(0), unless_measured(results.provenance), text);
   if (importance.only_noise())
     fmt::print("\nWhat matters{}: no parameter has an effect that can be distinguished from noise\n", mark);
   text.clear();
@@ -124,7 +133,7 @@ void print_time_against_default(const RankedResults& ranked) {
   fmt::print("  takes {:.2g}{} % {} than the default ({}{})\n", 100 * std::abs(ratio - 1),
              std::isfinite(interval) && interval > 0 ? fmt::format(" ± {:.2g}", 100 * ratio * interval) : std::string(),
              ratio >= 1 ? "longer" : "less time", human(*other, "s"),
-             ranked.results.provenance == Provenance::measured ? "" : ", " + to_string(ranked.results.provenance));
+             unless_measured(ranked.results.provenance));
 }
 
 /// Prints "1.43x faster than the default (2.60 ms)", and the same for the median unless noise or a condition leaves the
@@ -132,8 +141,7 @@ void print_time_against_default(const RankedResults& ranked) {
 void print_gains(const RankedResults& ranked, double best) {
   const std::string unit = ranked.objective.unit();
   const bool is_time = ranked.objective.quantity() == "time";
-  const bool is_measured = ranked.results.provenance == Provenance::measured;
-  const std::string mark = is_measured ? "" : ", " + to_string(ranked.results.provenance);
+  const std::string mark = unless_measured(ranked.results.provenance);
   const auto print_gain = [&](double other, const std::optional<Gain>& gain, const char* name,
                               const std::string& mark) {
     if (best == other) {
