@@ -1431,6 +1431,27 @@ TEST_F(Draft, WritesABooleanTemplateArgumentAsTheLanguageDoes) {
   EXPECT_THAT(fast->values, ElementsAre(Value(std::string("false")), Value(std::string("true"))));
 }
 
+// Other values would select the same branch again.
+TEST_F(Draft, TakesTheValuesThatTheSourceComparesWith) {
+  const auto values = [&](const std::string& before, const std::string& body) {
+    const Problem scale = problem("scale.cu", before +
+                                                  "__global__ void scale(float* x, int n) {\n"
+                                                  "  int i = blockIdx.x * blockDim.x + threadIdx.x;\n" +
+                                                  body + "\n}\n");
+    return std::ranges::find(scale.parameters, std::string("WAY"), &Parameter::name)->values;
+  };
+  const std::string guarded = "#ifndef WAY\n#define WAY 4\n#endif\n", one = "#if WAY == 4\n  if (i < n) x[i] *= 2;\n#";
+  const std::string all = "else\n  if (i < n) x[i] *= 3;\n#endif";
+  EXPECT_THAT(values(guarded, one + all), ElementsAre(Value(1), Value(4)));
+  EXPECT_THAT(values(guarded, one + "elif WAY == 7\n  if (i < n) x[i] *= 5;\n#" + all),
+              ElementsAre(Value(4), Value(7)));
+  EXPECT_THAT(values("", one + "elif WAY == 7\n  if (i < n) x[i] *= 5;\n#" + all), ElementsAre(Value(4), Value(7)));
+  EXPECT_THAT(values(guarded, one + "elif WAY == 7\n  if (i < n) x[i] *= 5;\n#else\n  x[i * WAY] = 0;\n#endif"),
+              ElementsAre(Value(1), Value(4), Value(7)));
+  // one comparison among other uses names no list
+  EXPECT_GT(values(guarded, one + "else\n  if (i * WAY < n) x[i * WAY] *= 3;\n#endif").size(), 2u);
+}
+
 TEST_F(Draft, ADimensionWithoutThreadsHasOneThreadInABlock) {
   const std::string scale =
       "__global__ void scale(const float* x, float* y, int rows, int columns) {\n"

@@ -132,8 +132,7 @@ void print_time_against_default(const RankedResults& ranked) {
                interval = ratio_half_width(*own, best.half_width("time"), *other, standard.half_width("time"));
   fmt::print("  takes {:.2g}{} % {} than the default ({}{})\n", 100 * std::abs(ratio - 1),
              std::isfinite(interval) && interval > 0 ? fmt::format(" ± {:.2g}", 100 * ratio * interval) : std::string(),
-             ratio >= 1 ? "longer" : "less time", human(*other, "s"),
-             unless_measured(ranked.results.provenance));
+             ratio >= 1 ? "longer" : "less time", human(*other, "s"), unless_measured(ranked.results.provenance));
 }
 
 /// Prints "1.43x faster than the default (2.60 ms)", and the same for the median unless noise or a condition leaves the

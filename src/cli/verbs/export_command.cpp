@@ -6,6 +6,7 @@
 
 #include "api/exchange.hpp"
 #include "cli/command.hpp"
+#include "cli/output/progress.hpp"
 #include "ergotune/error.hpp"
 
 namespace ergotune::cli {

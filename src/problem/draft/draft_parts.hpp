@@ -26,8 +26,8 @@ std::string values_of_block(const std::vector<std::string>& blocks, std::size_t 
 
 /// Adds parameters for macros that the source leaves open; `factors`: those for the work of a thread. Returns those
 /// that become compiler options.
-std::vector<std::string> add_undefined(bool for_host, const std::set<std::string>& factors, ProblemNames& names,
-                                       Guesses& guesses);
+std::vector<std::string> add_undefined(const DraftSource& source, const std::set<std::string>& factors,
+                                       ProblemNames& names, Guesses& guesses);
 
 /// Adds a constant for each size: as in the source, or large enough to occupy a GPU and small enough that a first run
 /// takes seconds.

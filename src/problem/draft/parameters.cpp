@@ -6,17 +6,48 @@
 #include <algorithm>
 #include <set>
 
+#include "base/text.hpp"
 #include "problem/draft/source_text.hpp"
 #include "problem/files/includes.hpp"
 
 namespace ergotune::draft {
 namespace {
 
+/// Returns the numbers that the source compares a name with (`#if VEC == 4`). Where it uses the name otherwise, too:
+/// with 1, or none if there is only one, whose other branch may work for many values.
+std::set<long> compared_numbers(const DraftSource& source, const std::string& name) {
+  std::set<long> numbers;
+  std::size_t uses = 0;
+  const std::string text = kernel_source::blank_comments(source.text);
+  for (const std::size_t end : ends_of(text, name, text.size())) {
+    const std::size_t line = text.rfind('\n', end) + 1;
+    const std::string before(trimmed(std::string_view(text).substr(line, end - name.size() - line)));
+    if (before.starts_with("#") && (before.ends_with("define") || before.ends_with("def") || before.ends_with("undef")))
+      continue;
+    std::size_t next = next_character(text, end);
+    std::optional<long> number;
+    if (text.compare(next, 2, "==") == 0) {
+      next = next_character(text, next + 2);
+      number = whole_number(text.substr(next, kernel_source::end_of_identifier(text, next) - next));
+    }
+    if (number) numbers.insert(*number);
+    uses += !number;
+  }
+  if (uses == 0) return numbers;
+  if (numbers.size() < 2) return {};
+  numbers.insert(1);  // the branch for all others
+  return numbers;
+}
+
 /// Returns values worth trying for a macro or template parameter whose value in the source is `present`.
-std::string values_of(const std::string& name, long present) {
+std::string values_of(const DraftSource& source, const std::string& name, long present) {
   const std::string text = upper(name);
-  std::set<long> values{present};
-  if (present == 0 || (present == 1 && contains(text, {"USE", "ENABLE", "WITH"}))) {
+  std::set<long> values = compared_numbers(source, name);
+  const bool compared = !values.empty();
+  values.insert(present);
+  if (compared) {
+    if (values.size() == 1) values.insert(present == 1 ? 0 : 1);  // for the other branch
+  } else if (present == 0 || (present == 1 && contains(text, {"USE", "ENABLE", "WITH"}))) {
     values = {0, 1};
   } else if (contains(text, {"UNROLL", "PER_THREAD", "WORK", "VECTOR", "VEC", "COARSEN"})) {
     values.insert({1, 2, 4, 8});
@@ -71,7 +102,7 @@ void read_template(const DraftSource& source, ProblemNames& names, Guesses& gues
     const std::string list =
         parameter.type == "bool"
             ? fmt::format("{{ values = [\"false\", \"true\"], default = \"{}\" }}", given == "true")
-            : values_of(parameter.name, source.value(given).value_or(16));
+            : values_of(source, parameter.name, source.value(given).value_or(16));
     // a different name, because parameters are macros
     const std::string name = names.template_parameters[parameter.name] = names.macro_name(parameter.name, "_VALUE");
     const bool read = parameter.type == "bool" || given.empty() || source.value(given);
@@ -124,7 +155,7 @@ void read_macros(const DraftSource& source, ProblemNames& names, Guesses& guesse
           macro.name, std::to_string(*value) + guesses.check("its value seems to change the result", macro.name));
     } else {
       names.add_parameter(macro.name,
-                          values_of(macro.name, *value) +
+                          values_of(source, macro.name, *value) +
                               guesses.check("the values worth trying; where they change the result, leave one" +
                                                 source.unread_value(macro.name),
                                             macro.name));
@@ -191,8 +222,8 @@ void read_undefined(const DraftSource& source, ProblemNames& names, Guesses& gue
       continue;
     }
     if (value && !name.as_type && !name.in_ifdef && !name.in_condition)
-      names.add_parameter(
-          name.name, values_of(name.name, *value) + guesses.check("values around that of the application", name.name));
+      names.add_parameter(name.name, values_of(source, name.name, *value) +
+                                         guesses.check("values around that of the application", name.name));
     names.undefined.push_back(name);
     if (!name.in_ifdef && !name.as_type) names.tunable.insert(name.name);
   }
@@ -256,8 +287,8 @@ std::string values_of_block(const std::vector<std::string>& blocks, std::size_t 
   return fmt::format("{{ values = [{}], default = {} }}", fmt::join(list, ", "), standard);
 }
 
-std::vector<std::string> add_undefined(bool for_host, const std::set<std::string>& factors, ProblemNames& names,
-                                       Guesses& guesses) {
+std::vector<std::string> add_undefined(const DraftSource& source, const std::set<std::string>& factors,
+                                       ProblemNames& names, Guesses& guesses) {
   std::vector<std::string> flags;
   for (const UndefinedName& name : names.undefined) {
     if (names.has_parameter(name.name)) continue;
@@ -268,12 +299,14 @@ std::vector<std::string> add_undefined(bool for_host, const std::set<std::string
                                         guesses.check("the source only asks whether the macro is defined", option));
       continue;
     }
-    const auto [values, what] = proposal(name, for_host, factors.contains(name.name));
+    const auto [values, what] = proposal(name, source.language.for_host, factors.contains(name.name));
+    const std::set<long> compared = compared_numbers(source, name.name);
     names.parameters.emplace_back(
         name.name,
-        values + guesses.check(fmt::format("a macro that the source leaves open, perhaps {}: give values that work{}",
-                                           what, names.unread[name.name]),
-                               name.name));
+        (compared.size() > 1 ? fmt::format("[{}]", fmt::join(compared, ", ")) : values) +
+            guesses.check(fmt::format("a macro that the source leaves open, perhaps {}: give values that work{}", what,
+                                      names.unread[name.name]),
+                          name.name));
   }
   return flags;
 }

@@ -102,7 +102,7 @@ ProblemDraft written(const DraftSource& source, const std::filesystem::path& fol
   for (const std::string& message : kernel_source::unfilled_variables(source.text, source.file.string()))
     guesses.ask(message);
   const Geometry geometry = for_host ? Geometry{} : derive_geometry(source, names, guesses);
-  const auto flags = add_undefined(for_host, geometry.factors, names, guesses);
+  const auto flags = add_undefined(source, geometry.factors, names, guesses);
   if (!source.returns_void())
     guesses.ask(
         fmt::format("{} returns its result, which is not verified; let it write to an argument to have it verified",
