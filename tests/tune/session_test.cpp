@@ -10,6 +10,7 @@
 #include <cmath>
 #include <filesystem>
 #include <map>
+#include <set>
 
 #include "ergotune/error.hpp"
 #include "ergotune/random.hpp"
@@ -541,6 +542,12 @@ TEST_F(SessionTest, AllThatMayBeTheBestAreRepeatedThreeTimes) {
   EXPECT_LT(*result.expected_loss, 0.003);
   for (int y = 1; y <= 4; ++y)
     EXPECT_GE(evaluator.measured.at(*space.index_of(at(3, y))), 1 + 3) << "the search and three repeats, y = " << y;
+  std::set<double> settling;
+  for (const EvaluationRequest& request : evaluator.requests) {
+    EXPECT_EQ(request.settle_seconds > 0, request.repeat) << "a GPU is under load before each repeat";
+    settling.insert(request.settle_seconds);
+  }
+  EXPECT_EQ(settling.size(), 3u) << "longer before those that decide between the last";
 }
 
 // Batches follow each other while it is open who is best: what is left is more than the batch under way.

@@ -14,9 +14,8 @@ void add_energy_observers(Runner& runner, const DeviceInfo& device, const std::v
 }
 
 RunOptions run_options(const EvaluationRequest& request) {
-  constexpr double kSettleSeconds = 0.1;  // the power limit of an H200 acts 0.02 to 0.07 s after a load has begun
   RunOptions run;
-  run.settle_seconds = request.repeat && !request.reference ? kSettleSeconds : 0;
+  run.settle_seconds = request.settle_seconds;
   run.give_up_above = request.repeat ? 1e300 : request.give_up_above;
   run.objective_quantity = request.objective_quantity;
   run.energy_up_to = request.energy_up_to;

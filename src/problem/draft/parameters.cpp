@@ -20,7 +20,7 @@ std::set<long> compared_numbers(const DraftSource& source, const std::string& na
   std::size_t uses = 0;
   const std::string text = kernel_source::blank_comments(source.text);
   for (const std::size_t end : ends_of(text, name, text.size())) {
-    const std::size_t line = text.rfind('\n', end) + 1;
+    const std::size_t line = text.rfind('\n', end - name.size()) + 1;
     const std::string before(trimmed(std::string_view(text).substr(line, end - name.size() - line)));
     if (before.starts_with("#") && (before.ends_with("define") || before.ends_with("def") || before.ends_with("undef")))
       continue;

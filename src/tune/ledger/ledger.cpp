@@ -194,6 +194,7 @@ void Ledger::submit(const ConfigurationRequest& wanted, bool again) {
   request.repeat = wanted.kind != RowKind::search;
   request.reference = wanted.kind == RowKind::reference && !wanted.gpu.empty();
   request.gpu = wanted.gpu;
+  request.settle_seconds = wanted.settle_seconds;
   request.give_up_above = wanted.give_up_above;
   request.objective_quantity = wanted.objective_quantity;
   request.energy_up_to = wanted.energy_up_to;

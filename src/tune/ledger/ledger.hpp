@@ -58,6 +58,7 @@ struct ConfigurationRequest {
   RowKind kind = RowKind::search;
   /// The GPU that has to measure it; empty: any. In take(): the GPU that measured it.
   std::string gpu = {};
+  double settle_seconds = 0;  ///< EvaluationRequest
   /// Upper bound for racing (EvaluationRequest).
   double give_up_above = 1e300;
   std::string objective_quantity = "time";
