@@ -5,10 +5,10 @@
 namespace ergotune {
 
 static auto fields(EvaluationRequest& request) {
-  auto& [id, index, configuration, repeat, settle_seconds, give_up_above, objective_quantity, resources_only, gpu,
-         reference, energy_up_to, first] = request;
-  return std::tie(id, index, configuration, repeat, settle_seconds, give_up_above, objective_quantity, resources_only,
-                  gpu, reference, energy_up_to, first);
+  auto& [id, index, configuration, repeat, give_up_above, objective_quantity, resources_only, gpu, reference,
+         energy_up_to, first, settle_seconds] = request;
+  return std::tie(id, index, configuration, repeat, give_up_above, objective_quantity, resources_only, gpu, reference,
+                  energy_up_to, first, settle_seconds);
 }
 namespace agents {
 

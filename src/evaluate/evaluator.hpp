@@ -21,8 +21,6 @@ struct EvaluationRequest {
   Configuration configuration;
   /// Make another, independent measurement even if a result is known.
   bool repeat = false;
-  /// On a GPU: how long it runs the configuration before it is timed, s; half of it right after another load.
-  double settle_seconds = 0;
   /// Racing: the measurement may stop once the interval of the objective lies completely above this value (in the unit
   /// of objective_quantity). The default never stops.
   double give_up_above = 1e300;
@@ -38,6 +36,8 @@ struct EvaluationRequest {
   double energy_up_to = 1e300;
   /// Runs before all requests that wait, once it is compiled.
   bool first = false;
+  /// On a GPU: how long it runs the configuration before it is timed, s; half of it right after another load.
+  double settle_seconds = 0;
 };
 
 struct EvaluationResult {

@@ -5,7 +5,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <mutex>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "base/json_text.hpp"
 #include "device/backend.hpp"
@@ -33,6 +35,27 @@ std::string backend_of(const Kernel& kernel, const std::string& requested) {
                                 : fmt::format("the kernel has sources for {}: choose one with the option `backend`",
                                               fmt::join(found, " and ")));
 }
+
+/// Prints at the end of the process that ERGOTUNE_CAPTURE names none of its kernels.
+class CaptureCheck {
+ public:
+  void see(const std::string& kernel, bool captures) {
+    const std::lock_guard lock(mutex_);
+    kernels_.insert(kernel);
+    captures_ = captures_ || captures;
+  }
+  ~CaptureCheck() {
+    if (!captures_ && !kernels_.empty())
+      fmt::print(stderr,
+                 "ergotune: ERGOTUNE_CAPTURE names none of the kernels of this program ({}): nothing was captured\n",
+                 fmt::join(kernels_, ", "));
+  }
+
+ private:
+  std::mutex mutex_;
+  std::set<std::string> kernels_;
+  bool captures_ = false;
+};
 
 const Kernel& kernel_of(const Problem& problem, const std::string& name) {
   if (name.empty() && problem.kernels.size() == 1) return problem.kernel();
@@ -85,6 +108,10 @@ TunedKernel::TunedKernel(Problem problem, KernelSettings settings)
   wisdom_ = read_all_wisdom();
   capture_ = CaptureSettings::from_environment();
   capturing_ = capture_.means(name_);
+  if (!capture_.names.empty()) {
+    static CaptureCheck check;
+    check.see(name_, capturing_);
+  }
   callback_->kernel = this;
 }
 

@@ -238,6 +238,7 @@ TEST_F(Run, AnUnmodifiedProgramRunsTunedAndGivesTheSame) {
   const auto tuned =
       ergotune(folder_, {"tune", "c", "--device", "opencl", "--budget", "3", "--no-confirm", "--wisdom", "c"});
   ASSERT_EQ(tuned.exit_code, 0) << tuned.err;
+  EXPECT_THAT(tuned.err, HasSubstr("not confirmed")) << "programs will run a winner that was measured once";
   EXPECT_THAT(run({"scale"}).err,
               testing::AnyOf(HasSubstr("scale ran tuned 20 times"), HasSubstr("the program's own")));
   write_scale(64);

@@ -44,6 +44,7 @@ struct Heat : testing::Test {
 
 TEST_F(Heat, GoesFromUntunedToTunedThroughCaptureTuneAndWisdom) {
   const std::string right = sum_of(run("heat"));
+  EXPECT_THAT(run("heat_tuned", {{"ERGOTUNE_CAPTURE", "heta"}}), HasSubstr("(heat)")) << "the name that it has";
   const std::string untuned = run("heat_tuned", {{"ERGOTUNE_CAPTURE", "heat"}});
   EXPECT_EQ(sum_of(untuned), right);
   EXPECT_THAT(untuned, HasSubstr("captured in captured/heat_96x80: ergotune tune captured/heat_96x80 --wisdom wisdom"));

@@ -126,6 +126,38 @@ def test_what_a_callable_calls_in_other_modules_and_from_its_own_functions_belon
     assert run("other = 4") == 0, "what it does not use"
 
 
+class Compiled:
+    """Has code as a function of Cython has, without being a function of Python."""
+    __code__ = (lambda x: x).__code__
+
+    def __call__(self, x):
+        return x
+
+
+def test_packages_in_a_folder_of_their_own_count_by_their_version(tmp_path, monkeypatch):
+    folder = tmp_path / "packages"  # as pip install --target makes it
+    (folder / "helpers-1.dist-info").mkdir(parents=True)
+    (folder / "helpers.py").touch()
+    monkeypatch.setitem(sys.modules, "helpers", helpers)
+    monkeypatch.setattr(helpers, "__file__", str(folder / "helpers.py"))
+    monkeypatch.setattr(helpers, "scaled", Compiled(), raising=False)
+
+    def run():
+        return ergotune.tune_callable(calls_helpers_in_functions_of_its_own, {"way": [1, 2]}, arguments=(np.ones(10),),
+                                      store=tmp_path / "r.db", in_process=True, **QUICK).evaluated
+
+    assert run() == 2
+    monkeypatch.setattr(helpers, "scaled", lambda x: 2 * x)
+    assert run() == 0
+
+
+def test_a_callable_may_call_compiled_functions(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "helpers", helpers)
+    monkeypatch.setattr(helpers, "scaled", Compiled(), raising=False)
+    assert ergotune.tune_callable(calls_helpers_in_functions_of_its_own, {"way": [1, 2]}, arguments=(np.ones(10),),
+                                  store=tmp_path / "r.db", in_process=True, **QUICK).evaluated == 2
+
+
 def test_the_body_of_a_restriction_belongs_to_the_identity(tmp_path):
     store = tmp_path / "results.db"
     space = {"chunk": [16, 200, SIZE], "fault": ["none"]}

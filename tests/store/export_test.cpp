@@ -239,6 +239,17 @@ TEST(Headers, SayOfEachDeviceWhatIsBestThere) {
   EXPECT_THAT(to_c_header({best_of("+", "-", 1)}), HasSubstr("#ifndef UNKNOWN_TUNED_H\n"));
 }
 
+TEST(Headers, GiveNoShareForAnIntervalThatIsWiderThanItsValue) {
+  BestResult best = best_of("add", "gpu", 64);
+  Quantity& energy = best.measurement.quantities["energy"];
+  energy.value = 2;
+  energy.n = 100;
+  energy.standard_error = 0.01;
+  EXPECT_THAT(to_c_header({best}), HasSubstr("+-1.0 %"));
+  energy.standard_error = 3;
+  EXPECT_THAT(to_c_header({best}), testing::AllOf(HasSubstr("wider"), testing::Not(HasSubstr("+-"))));
+}
+
 TEST(Headers, SayThatTheyHaveAPointOfAFront) {
   BestResult best = best_of("add", "gpu", 64);
   EXPECT_THAT(to_c_header({best}), testing::Not(HasSubstr("Pareto")));

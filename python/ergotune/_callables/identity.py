@@ -61,9 +61,14 @@ class _Sources:
             self._add_closed(thing, depth)
 
     def _add_closed(self, function: Any, depth: int) -> None:
+        """Of functions of Cython, too, which have code but are not Python's."""
         names = frozenset(_names(function.__code__))
-        used = {name: function.__globals__[name] for name in names if name in function.__globals__}
-        self._add_used({**used, **inspect.getclosurevars(function).nonlocals}, names, depth)
+        every = getattr(function, "__globals__", {})
+        used = {name: every[name] for name in names if name in every}
+        for name, cell in zip(function.__code__.co_freevars, getattr(function, "__closure__", None) or ()):
+            with contextlib.suppress(ValueError):  # it is not set yet
+                used[name] = cell.cell_contents
+        self._add_used(used, names, depth)
 
     def _add_used(self, used: Mapping[str, Any], names: FrozenSet[str], depth: int) -> None:
         for name, value in sorted(used.items()):
@@ -134,8 +139,19 @@ def describe(value: Any) -> str:
     return re.sub(r" at 0x[0-9a-f]+", "", repr(value))[:500]
 
 
+@functools.lru_cache(maxsize=None)
+def _holds_packages(folder: str) -> bool:
+    """Whether pip installed into it, whatever its name."""
+    with contextlib.suppress(OSError):
+        return any(name.endswith(".dist-info") for name in os.listdir(folder))
+    return False
+
+
 def _is_installed(module: str) -> bool:
     place = getattr(sys.modules.get(module), "__file__", None)
     if module in sys.builtin_module_names or (place is None and module != "__main__"):
         return True
-    return place is not None and ("site-packages" in place or "dist-packages" in place or place.startswith(os.path.dirname(os.__file__)))
+    if place is None or "site-packages" in place or "dist-packages" in place or place.startswith(os.path.dirname(os.__file__)):
+        return place is not None
+    package = getattr(sys.modules.get(module.partition(".")[0]), "__file__", None) or place
+    return _holds_packages(os.path.dirname(os.path.dirname(package) if os.path.basename(package).startswith("__init__.") else package))

@@ -58,7 +58,6 @@ struct ConfigurationRequest {
   RowKind kind = RowKind::search;
   /// The GPU that has to measure it; empty: any. In take(): the GPU that measured it.
   std::string gpu = {};
-  double settle_seconds = 0;  ///< EvaluationRequest
   /// Upper bound for racing (EvaluationRequest).
   double give_up_above = 1e300;
   std::string objective_quantity = "time";
@@ -69,6 +68,7 @@ struct ConfigurationRequest {
   double energy_up_to = 1e300;
   /// Before those that wait (EvaluationRequest).
   bool first = false;
+  double settle_seconds = 0;  ///< EvaluationRequest
 };
 
 /// Supplies the configurations to measure and receives their results.
