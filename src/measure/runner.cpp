@@ -1,4 +1,5 @@
 #include "measure/runner.hpp"
+#include "measure/allocation_limits.hpp"
 
 #include <fmt/format.h>
 
@@ -90,6 +91,8 @@ struct Runner::State {
 
 /// Runs the first iteration of a configuration; if the device rejects a launch, the error names the kernel.
 double Runner::State::first_round(LoadedIteration& round) {
+  std::optional<AllocationLimits> limits;
+  if (options.sets_allocation_limits) limits.emplace();
   try {
     return timer.once(round.workload());
   } catch (const DeviceError& error) {

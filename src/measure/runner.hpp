@@ -26,6 +26,8 @@ struct MeasureOptions : MeasureSettings {
   double stream_seconds_limit = 3.0;
   /// File that keeps the outputs of the first correct configuration for later runners; empty: they are not kept.
   std::filesystem::path reference_file;
+  /// This process only measures functions on the CPU: the limits of its allocator may be changed (AllocationLimits).
+  bool sets_allocation_limits = false;
   /// Takes the values from the run settings, and the defaults for the rest.
   static MeasureOptions from(const RunConfig& settings);
 };

@@ -1431,6 +1431,20 @@ TEST_F(Draft, WritesABooleanTemplateArgumentAsTheLanguageDoes) {
   EXPECT_THAT(fast->values, ElementsAre(Value(std::string("false")), Value(std::string("true"))));
 }
 
+TEST_F(Draft, CountsRowsThatBeginAtAVariable) {
+  const std::string head = "__global__ void f(const float* x, float* y, int n) {\n",
+                    tail = "  for (int i = threadIdx.x; i < n; i += blockDim.x) y[base + i] = 2 * x[base + i];\n}\n";
+  for (const char* base : {"const long base = (long)blockIdx.x * n;", "int base = blockIdx.x * n;"}) {
+    const auto found =
+        counts(problem("f.cu", head + base + tail + "void run(float* x, float* y) { f<<<512, 128>>>(x, y, 4096); }\n"));
+    EXPECT_EQ(found, counts(problem("f.cu", head + "  for (int i = threadIdx.x; i < n; i += blockDim.x)\n"
+                                                   "    y[blockIdx.x * n + i] = 2 * x[blockIdx.x * n + i];\n}\n"
+                                                   "void run(float* x, float* y) { f<<<512, 128>>>(x, y, 4096); }\n")))
+        << base;
+    EXPECT_THAT(found, testing::Each(HasSubstr("*"))) << base;
+  }
+}
+
 // Other values would select the same branch again.
 TEST_F(Draft, TakesTheValuesThatTheSourceComparesWith) {
   const auto values = [&](const std::string& before, const std::string& body) {

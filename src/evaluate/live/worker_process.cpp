@@ -115,12 +115,17 @@ class CompileService {
   CompileStep step_;
 };
 
+MeasureOptions with_limits(MeasureOptions options, bool calls_functions) {
+  options.sets_allocation_limits = calls_functions;
+  return options;
+}
+
 class RunService {
  public:
   RunService(const Setup& setup, Problem problem)
       : problem_(std::move(problem)),
         device_(open_device(setup.device_id, &problem_)),
-        runner_(*device_, problem_, setup.measure),
+        runner_(*device_, problem_, with_limits(setup.measure, calls_functions())),
         notes_(runner_.notes()) {
     if (setup.energy) {
       add_energy_observers(runner_, device_->info(), setup.sensors, setup.energy_seconds, setup.measure, notes_);
@@ -185,15 +190,6 @@ void keep_memory() {
   ::mallopt(M_MMAP_THRESHOLD, 64 << 20);
 }
 
-/// Functions on the CPU may allocate memory. What that takes must not depend on what this process has freed before, by
-/// which glibc otherwise raises these limits: they stay at their defaults, unless the user sets them.
-void keep_no_memory() {
-  for (const char* name : {"MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_", "GLIBC_TUNABLES"})
-    if (!environment_variable(name).empty()) return;
-  ::mallopt(M_MMAP_THRESHOLD, 128 << 10);
-  ::mallopt(M_TRIM_THRESHOLD, 128 << 10);
-}
-
 void serve_compiler(Stream& session, const Setup& setup) {
   keep_memory();
   const Problem problem = deserialise(setup.problem);
@@ -212,7 +208,7 @@ void serve_compiler(Stream& session, const Setup& setup) {
 void serve_runner(Stream& session, const Setup& setup) {
   RunService service(setup, deserialise(setup.problem));
   if (service.on_cpu()) limit_memory();
-  service.calls_functions() ? keep_no_memory() : keep_memory();
+  if (!service.calls_functions()) keep_memory();
   const std::unique_ptr<CompileService> compiler = service.make_compiler(setup);
   Ready ready = service.ready();
   if (compiler) ready.compiler = compiler->identity();

@@ -129,12 +129,24 @@ KernelUse::KernelUse(const std::string& body) {
   // `int tx = threadIdx.x;` is an alias if tx is assigned only once, and so is `int bs = blockDim.x;`
   const std::regex index_or_size("(?:\\([a-z_ ]+\\)\\s*)?(?:" + local_index("[xyz]", "[012]") +
                                  "|blockDim\\s*\\.\\s*[xyz]|get_local_size\\s*\\(\\s*[012]\\s*\\))");
-  for (const Assignment& one : std::vector<Assignment>(assignments_))
-    if (std::regex_match(one.value, index_or_size) &&
+  // `long base = (long)blockIdx.x * n;` begins the row of a block
+  const std::regex row(
+      "(?:\\([a-z_ "
+      "]+\\)\\s*)?((?:blockIdx\\s*\\.\\s*[xyz]|get_group_id\\s*\\(\\s*[012]\\s*\\))\\s*\\*\\s*[A-Za-z_]\\w*)");
+  for (const Assignment& one : std::vector<Assignment>(assignments_)) {
+    std::smatch match;
+    const bool is_row = std::regex_match(one.value, match, row);
+    if ((!is_row && !std::regex_match(one.value, index_or_size)) ||
         std::count_if(assignments_.begin(), assignments_.end(),
-                      [&](const Assignment& other) { return other.variable == one.variable; }) == 1 &&
-        !has(body_, "\\b" + one.variable + "\\s*(?:[-+*/|&^%]=|<<=|>>=|\\+\\+|--)"))
-      body_ = std::regex_replace(body_, std::regex("\\b" + one.variable + "\\b"), one.value);
+                      [&](const Assignment& other) { return other.variable == one.variable; }) != 1 ||
+        has(body_,
+            "\\b" + one.variable + "\\s*(?:[-+*/|&^%]=|<<=|>>=|\\+\\+|--)|(?:\\+\\+|--)\\s*" + one.variable + "\\b"))
+      continue;
+    const std::string value = is_row ? match[1].str() : one.value, name = "\\b" + one.variable + "\\b";
+    if (is_row)
+      body_ = std::regex_replace(body_, std::regex(name + "\\s*=[^;,]*"), "", std::regex_constants::format_first_only);
+    body_ = std::regex_replace(body_, std::regex(name), value);
+  }
   read_assignments();
 }
 

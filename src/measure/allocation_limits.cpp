@@ -1,0 +1,69 @@
+#include "measure/allocation_limits.hpp"
+
+#include <dlfcn.h>
+#include <malloc.h>
+
+#include <algorithm>
+#include <array>
+
+#include "base/process/environment.hpp"
+
+namespace ergotune {
+namespace {
+
+constexpr std::size_t kDefaultLimit = 128 << 10, kLargestLimit = 32 << 20;  // of glibc's M_MMAP_THRESHOLD, bytes
+
+/// As struct mallinfo2, which older headers lack.
+struct Usage {
+  std::size_t arena, free_blocks, fast_blocks, mapped_blocks, mapped_bytes, most, fast_bytes, used, free, top;
+};
+using Look = Usage (*)();
+
+/// Null before glibc 2.33.
+Look mallinfo_of_glibc() {
+  static const Look look = reinterpret_cast<Look>(::dlsym(RTLD_DEFAULT, "mallinfo2"));
+  return look;
+}
+
+bool set_by_user() {
+  return std::ranges::any_of(std::array{"MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_", "GLIBC_TUNABLES"},
+                             [](const char* name) { return !environment_variable(name).empty(); });
+}
+
+void set_limits(std::size_t block) {
+  ::mallopt(M_MMAP_THRESHOLD, static_cast<int>(block));
+  ::mallopt(M_TRIM_THRESHOLD, static_cast<int>(block > kDefaultLimit ? 2 * block : block));
+}
+
+}  // namespace
+
+AllocationLimits::AllocationLimits() {
+  if (set_by_user()) return;
+  set_limits(kDefaultLimit);
+  ::malloc_trim(0);
+  if (!mallinfo_of_glibc()) return;
+  observer_ = std::thread([this] { observe(); });
+  while (!observes_) std::this_thread::yield();
+}
+
+void AllocationLimits::observe() {
+  const Look look = mallinfo_of_glibc();
+  Usage before = look();
+  for (observes_ = true; !ends_; std::this_thread::yield()) {
+    const Usage now = look();
+    if (now.mapped_blocks > before.mapped_blocks && now.mapped_bytes > before.mapped_bytes) {
+      const std::size_t mean = (now.mapped_bytes - before.mapped_bytes) / (now.mapped_blocks - before.mapped_blocks);
+      if (mean <= kLargestLimit) largest_ = std::max(largest_, mean);
+    }
+    before = now;
+  }
+}
+
+AllocationLimits::~AllocationLimits() {
+  ends_ = true;
+  if (!observer_.joinable()) return;
+  observer_.join();
+  if (largest_ > kDefaultLimit) set_limits(largest_);
+}
+
+}  // namespace ergotune
