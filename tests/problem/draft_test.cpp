@@ -1445,6 +1445,20 @@ TEST_F(Draft, CountsRowsThatBeginAtAVariable) {
   }
 }
 
+TEST_F(Draft, KeepsABlockOfNamedConstants) {
+  const ProblemDraft copy = draft("copy.cu",
+                                  "constexpr int TX = 32, TY = 8;\nstatic const int RADIUS = 1;\n"
+                                  "__global__ void copy(const float* x, float* y, int width, int height) {\n"
+                                  "  int i = blockIdx.x * TX + threadIdx.x, j = blockIdx.y * TY + threadIdx.y;\n"
+                                  "  if (i + RADIUS < width && j < height) y[j * width + i] = x[j * width + i];\n}\n");
+  const Launch launch = parse_problem(copy.text, folder_ / "problem.toml").kernel().launch;
+  ASSERT_EQ(launch.block.size(), 2u);
+  EXPECT_EQ(launch.block[0].evaluate(Constants{}), Value(32));
+  EXPECT_EQ(launch.block[1].evaluate(Constants{}), Value(8));
+  EXPECT_THAT(copy.questions, Contains(HasSubstr("TX is fixed")));
+  EXPECT_THAT(copy.questions, Not(Contains(HasSubstr("RADIUS is fixed"))));
+}
+
 // Other values would select the same branch again.
 TEST_F(Draft, TakesTheValuesThatTheSourceComparesWith) {
   const auto values = [&](const std::string& before, const std::string& body) {

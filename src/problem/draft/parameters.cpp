@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <regex>
 #include <set>
 
 #include "base/text.hpp"
@@ -57,6 +58,10 @@ std::string values_of(const DraftSource& source, const std::string& name, long p
     values.insert({present * 2, present * 4});
   }
   return fmt::format("{{ values = [{}], default = {} }}", fmt::join(values, ", "), present);
+}
+
+bool changes_result(const std::string& name) {
+  return contains(upper(name), {"RADIUS", "ORDER", "STENCIL", "HALO", "ITER", "BINS"});
 }
 
 /// True for N, WIDTH, NUM_ROWS; false for TILE_SIZE.
@@ -134,6 +139,27 @@ std::vector<kernel_source::Macro> macros_of(const DraftSource& source) {
   return macros;
 }
 
+/// `constexpr int TX = 16, TY = 16;` outside of functions: fixed, as a macro without a guard is.
+void read_named_constants(const DraftSource& source, ProblemNames& names, Guesses& guesses) {
+  static const std::regex kDeclaration(
+      R"(\b(?:constexpr|const)\s+(?:static\s+)?(?:(?:unsigned|signed|long|short|int|size_t|auto|u?int\d+_t)\s+)+([^;(){}]{1,300});)");
+  static const std::regex kOne(R"(\s*(\w+)\s*=\s*(\w+)\s*)");
+  const std::string text = one_blank(source.outline.outside);
+  for (std::sregex_iterator it(text.begin(), text.end(), kDeclaration), end; it != end; ++it)
+    for (const std::string& part : parts_of((*it)[1].str(), ",")) {
+      std::smatch match;
+      if (!std::regex_match(part, match, kOne)) continue;
+      const std::string name = match[1].str();
+      const auto value = whole_number(match[2].str());
+      if (!value || !names.used.contains(name) || !names.fixed.emplace(name, *value).second) continue;
+      if (!changes_result(name))
+        guesses.ask(
+            fmt::format("{}: {} is fixed at {}. To tune it, write \"#ifndef {}\", \"#define {} {}\" and "
+                        "\"#endif\" instead, and run init again",
+                        source.file.string(), name, *value, name, name, *value));
+    }
+}
+
 void read_macros(const DraftSource& source, ProblemNames& names, Guesses& guesses) {
   for (const kernel_source::Macro& macro : macros_of(source)) {
     auto value = whole_number(macro.value);
@@ -150,7 +176,7 @@ void read_macros(const DraftSource& source, ProblemNames& names, Guesses& guesse
                !is_factor(source.use, macro.name)) {
       names.sizes.emplace_back(macro.name, macro.name);
       names.given[macro.name] = *value;
-    } else if (contains(upper(macro.name), {"RADIUS", "ORDER", "STENCIL", "HALO", "ITER", "BINS"})) {
+    } else if (changes_result(macro.name)) {
       names.constants.emplace_back(
           macro.name, std::to_string(*value) + guesses.check("its value seems to change the result", macro.name));
     } else {
@@ -341,6 +367,7 @@ void add_sizes(const DraftSource& source, int dimensions, ProblemNames& names, G
 void read_parameters(const DraftSource& source, ProblemNames& names, Guesses& guesses) {
   read_template(source, names, guesses);
   read_macros(source, names, guesses);
+  read_named_constants(source, names, guesses);
   for (const auto& parameter : source.parameters)
     if (!parameter.pointer) read_scalar(source, parameter, names, guesses);
   read_undefined(source, names, guesses);
