@@ -2,6 +2,8 @@
 
 #include <dlfcn.h>
 #include <malloc.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -44,6 +46,18 @@ AllocationLimits::AllocationLimits() {
   if (!mallinfo_of_glibc()) return;
   observer_ = std::thread([this] { observe(); });
   while (!observes_) std::this_thread::yield();
+  faults_before_ = faults();
+}
+
+long AllocationLimits::faults() {
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_minflt;
+}
+
+bool AllocationLimits::missed() const {
+  return observer_.joinable() && largest_ == 0 &&
+         static_cast<std::size_t>((faults() - faults_before_) * ::sysconf(_SC_PAGESIZE)) > kDefaultLimit;
 }
 
 void AllocationLimits::observe() {
@@ -53,7 +67,7 @@ void AllocationLimits::observe() {
     const Usage now = look();
     if (now.mapped_blocks > before.mapped_blocks && now.mapped_bytes > before.mapped_bytes) {
       const std::size_t mean = (now.mapped_bytes - before.mapped_bytes) / (now.mapped_blocks - before.mapped_blocks);
-      if (mean <= kLargestLimit) largest_ = std::max(largest_, mean);
+      if (mean <= kLargestLimit) largest_ = std::max(largest_.load(), mean);
     }
     before = now;
   }

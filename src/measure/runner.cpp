@@ -1,5 +1,4 @@
 #include "measure/runner.hpp"
-#include "measure/allocation_limits.hpp"
 
 #include <fmt/format.h>
 
@@ -10,6 +9,7 @@
 #include "ergotune/error.hpp"
 #include "ergotune/problem.hpp"
 #include "kernel/configure.hpp"
+#include "measure/allocation_limits.hpp"
 #include "measure/buffers/problem_buffers.hpp"
 #include "measure/code_restrictions.hpp"
 #include "measure/energy/clock_watch.hpp"
@@ -50,6 +50,7 @@ struct Runner::State {
   std::vector<std::string> parameter_names, notes;
   bool inputs_suspect = false;
   double clock_patience = 3;              ///< s to wait for a change of the clock, until the usual time is known
+  bool blocks_missed = false;             ///< of what a function allocates, in the first launch
   double load_seconds = 0, load_end = 0;  ///< of the last load without a pause; host time
   bool healthy = true;
 
@@ -86,6 +87,7 @@ struct Runner::State {
   void observe(Workload& workload, const TimingResult& timing, const RunOptions& run, Measurement& result);
   void run_watched(Workload& workload, std::size_t looks, double least, double most);
   double settle(Workload& workload, double expected_seconds, double seconds);
+  void look_for_blocks(Workload& workload);
   void wait_for_clock(Workload& workload, const RunOptions& run, Measurement& result);
 };
 
@@ -94,7 +96,9 @@ double Runner::State::first_round(LoadedIteration& round) {
   std::optional<AllocationLimits> limits;
   if (options.sets_allocation_limits) limits.emplace();
   try {
-    return timer.once(round.workload());
+    const double seconds = timer.once(round.workload());
+    blocks_missed = limits && limits->missed();
+    return seconds;
   } catch (const DeviceError& error) {
     if (error.fault() == DeviceFault::runtime || error.fault() == DeviceFault::timeout) throw;
     throw DeviceError(error.fault(), with_kernel_name(round.last_kernel(), error.what()), error.native_code());
@@ -267,6 +271,15 @@ void Runner::State::observe(Workload& workload, const TimingResult& timing, cons
   observation.collect(result, !watches);
 }
 
+/// Runs iterations until the blocks that a function allocates are seen, for a short while.
+void Runner::State::look_for_blocks(Workload& workload) {
+  constexpr double kLongest = 0.2;  // s
+  const double begin = host_seconds();
+  AllocationLimits limits;
+  do timer.once(workload);
+  while (limits.missed() && host_seconds() - begin < kLongest);
+}
+
 /// Runs iterations for at least `least` s, until the GPU's state has been read `looks` times or `most` s have passed.
 void Runner::State::run_watched(Workload& workload, std::size_t looks, double least, double most) {
   const double begin = host_seconds();
@@ -357,6 +370,7 @@ void Runner::State::run(const Configuration& configuration, std::span<const Bina
   if (run.reference_only) return;
   const auto known_before = result.quantities;
 
+  if (blocks_missed) look_for_blocks(round.workload());
   observed.expected_launch_seconds = warm_up(round, first_seconds);
   observation.register_configuration(observed);
   const double load_begin = settle(round.workload(), observed.expected_launch_seconds, run.settle_seconds);

@@ -427,6 +427,7 @@ def test_a_default_that_failed_is_named():
 def log_faults(path, blocks, mebibytes):
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
     kept = [np.ones(mebibytes << 17) for _ in range(blocks)]
+    time.sleep(0.03)  # on a busy machine, too, the worker has time to see them
     del kept
     faults = resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
     with open(path, "a") as log:

@@ -72,8 +72,8 @@ void print_importance(const ResultSet& results, const Importance& importance) {
                         100 * share.low, 100 * share.high);
   }
   if (!text.empty())
-    fmt::print("\nWhat matters (share of the variance; modelled, the model explains {:.0f} % of it{}): {}\n",
-               100 * importance.explained.value_or(0), unless_measured(results.provenance), text);
+    fmt::print("\nWhat matters{} (share of the variance; modelled, the model explains {:.0f} % of it): {}\n", mark,
+               100 * importance.explained.value_or(0), text);
   if (importance.only_noise())
     fmt::print("\nWhat matters{}: no parameter has an effect that can be distinguished from noise\n", mark);
   text.clear();
