@@ -1,4 +1,5 @@
-// The limits from which on glibc takes memory from the system for each allocation, and gives it back.
+// The limits of glibc's allocator: above which size a block is new memory from the system, and how much free memory it
+// keeps.
 #pragma once
 
 #include <atomic>
@@ -7,10 +8,10 @@
 
 namespace ergotune {
 
-/// Gives a function on the CPU the limits that it would have in a program of its own. There glibc raises them to the
-/// largest block that was freed (mallopt(3), M_MMAP_THRESHOLD), so that in a process that measures many configurations
-/// they would depend on the earlier ones. While it exists, the limits have their defaults and larger blocks are
-/// observed, by looking again and again; then they are raised to the largest one. Does nothing where the user sets them
+/// Sets the limits as a program that calls one function has them. glibc raises them to the largest block that was freed
+/// (mallopt(3), M_MMAP_THRESHOLD), so that in a process that measures many configurations they would depend on the
+/// earlier ones. The constructor sets the defaults; a thread polls glibc for larger blocks until the destructor, which
+/// raises the limits to the largest one. Does nothing where the user sets them
 /// (MALLOC_MMAP_THRESHOLD_, MALLOC_TRIM_THRESHOLD_, GLIBC_TUNABLES). Changes the whole process.
 class AllocationLimits {
  public:
@@ -18,7 +19,7 @@ class AllocationLimits {
   ~AllocationLimits();
   AllocationLimits(const AllocationLimits&) = delete;
   AllocationLimits& operator=(const AllocationLimits&) = delete;
-  /// Whether there was new memory for a larger block that no look has seen: another launch may show it.
+  /// Whether there were page faults as for a larger block, but the thread has seen none: another launch may show it.
   bool missed() const;
 
  private:

@@ -13,7 +13,6 @@
 #include <thread>
 
 #include "base/clock.hpp"
-#include "base/process/environment.hpp"
 #include "ergotune/problem_file.hpp"
 #include "evaluate/compile/compile_step.hpp"
 #include "evaluate/live/machine_fault.hpp"
