@@ -404,6 +404,24 @@ TEST_F(SessionTest, ABudgetOfTimeIncludesTheConfirmation) {
   EXPECT_GT(searched, 1 - 2 * share) << "most of it is the search's";
 }
 
+// The expected time of a repeat is the search's: where repeats turn out to be longer, fewer are compared.
+TEST_F(SessionTest, RepeatsThatTakeLongerThanExpectedLeaveOutCandidates) {
+  space = make_space(100, 100);
+  std::size_t repeats = 0;
+  evaluator.measure = [&](const Configuration&, int time) {
+    repeats += time > 0;
+    if (time > 0) ::usleep(100'000);
+    Measurement m = timed(1e-3, 1e-3);  // all may be the best
+    m.measure_seconds = 0.005;
+    return m;
+  };
+  evaluator.before_result = [](std::size_t) { ::usleep(5'000); };
+  options.budget.seconds = 1;
+  const SessionResult result = run();
+  EXPECT_GE(result.confirmation_repeats, 2);
+  EXPECT_LT(repeats, 16u) << "one round of all, another of the first three";
+}
+
 TEST_F(SessionTest, TheWinnerIsConfirmedSideBySide) {
   // The search is misled: (1, 1) looks fastest at first, but is not when it is measured again.
   evaluator.measure = [](const Configuration& c, int time) {
@@ -760,6 +778,18 @@ TEST_F(SessionTest, NothingButTimeoutsEndTheSearch) {
     return c == at(2, 1) ? timed(1e-3) : failed(Status::timeout, "late");
   };
   EXPECT_EQ(run().evaluated, space.size()) << "where the default works, the others may be slow";
+}
+
+TEST_F(SessionTest, NothingButWrongResultsEndTheSearch) {
+  evaluator.measure = [](const Configuration&, int) { return failed(Status::wrong_result, "differs"); };
+  EXPECT_LT(run().evaluated, space.size());
+  options.early_stop = false;
+  EXPECT_EQ(run().evaluated, space.size());
+  options.early_stop = true;
+  evaluator.measure = [&](const Configuration& c, int) {
+    return c == at(2, 1) ? timed(1e-3) : failed(Status::wrong_result, "differs");
+  };
+  EXPECT_EQ(run().evaluated, space.size()) << "where one agrees, the others may differ";
 }
 
 TEST_F(SessionTest, AStoreThatCannotWriteEndsTheSessionWithItsWords) {

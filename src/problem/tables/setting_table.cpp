@@ -126,7 +126,7 @@ const std::array kTable{
     searching(
         {"confirm", "--no-confirm", &S::confirm, "", nothing, "Measure the best candidates again before reporting"}),
     searching({"early_stop", "--no-early-stop", &S::early_stop, "", nothing,
-               "Let auto end when nothing better is likely, and every search when nothing works in time"}),
+               "Let auto end when nothing better is likely, and every search when nothing works"}),
     searching({"occupancy", "--occupancy", &S::occupancy, "", nothing,
                "Search only where every kernel's occupancy is above this share, such as 0.8", "everywhere"}),
     searching(

@@ -25,8 +25,8 @@ function answerCards(parent) {
     parent.append(element('p', {}, 'The probability is low: the best ones are equally good within the noise. Any of them will do where the expected loss is small; otherwise measure longer on a quiet machine (--max-seconds 1).'));
 }
 
-// Why a row that reads better than the confirmed best stands behind it.
-const unconfirmed = row => row.unconfirmed ? ` (not confirmed: ${show(row.unconfirmed.expected, model.head.objective.unit)} expected, as the confirmed ones read ${digits(model.head.search_repeats.factor, 3)} times their search's value)` : '';
+// Why a row with a better value than the confirmed best is listed behind it.
+const unconfirmed = row => row.unconfirmed ? ` (not confirmed: ${show(row.unconfirmed.expected, model.head.objective.unit)} expected, as confirmed values were ${digits(model.head.search_repeats.factor, 3)} times those of the search)` : '';
 function topTable(parent) {
   const head = model.head, o = head.objective;
   if (!head.top.length) return;

@@ -129,6 +129,7 @@ void StrategySource::learn(const ConfigurationRequest& wanted, const Measurement
   ++learned_;
   if (fresh) {
     timeouts_ += measurement.status == Status::timeout;
+    wrong_results_ += measurement.status == Status::wrong_result;
     came_.push_back(standing_.ledger().now());
     if (came_.size() > kPaced) came_.pop_front();
     const auto energy = measurement.value("energy"), time = measurement.value("time");
@@ -184,6 +185,11 @@ std::string StrategySource::must_stop(const Kept& keep) {
         "nothing has worked, and {} configurations ended at their time limit: a smaller problem or a longer limit is "
         "needed, or a default that is known to work; --no-early-stop goes on",
         timeouts_);
+  if (options_.early_stop && measures() && wrong_results_ >= kMostWrongResults && standing_.usable() == 0)
+    return fmt::format(
+        "nothing has worked, and the outputs of {} configurations differ from the reference: the reference, the inputs "
+        "or the tolerance are more likely wrong than all of them; --no-early-stop goes on",
+        wrong_results_);
   constexpr std::size_t kPatience = 1000;
   if (known_in_a_row_ > kPatience + 2 * standing_.order().size())
     return fmt::format("the strategy asked {} times in a row for configurations that are known already",

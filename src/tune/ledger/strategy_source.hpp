@@ -51,7 +51,7 @@ class StrategySource : public Source {
     double fewest = 6;  ///< the two best and the default, twice
     double share = 0.25;
   };
-  /// Of that, what leaves no choice: a request, a budget that is spent, or nothing but timeouts. `ahead`: in so many
+  /// Of that, what leaves no choice: a request, a budget that is spent, or nothing but timeouts or wrong results. `ahead`: in so many
   /// seconds.
   std::string must_stop() { return must_stop({}); }
   std::string must_stop(const Kept& keep);
@@ -83,6 +83,8 @@ class StrategySource : public Source {
   static constexpr double kMostKept = 1.0 / 3;
   /// Configurations that end at their time limit, without one that works, after which more are not tried.
   static constexpr std::size_t kMostTimeouts = 3;
+  /// The same for wrong results: a default that is wrong may have companions in a small part of the space.
+  static constexpr std::size_t kMostWrongResults = 20;
   /// Usable configurations without a better one, at least, before a search ends by itself.
   static constexpr std::size_t kEnoughWithout = 100;
 
@@ -115,7 +117,7 @@ class StrategySource : public Source {
   mutable RepeatCost kept_;
   mutable std::size_t kept_at_ = 0;               ///< results when that was worked out
   std::size_t learned_ = 0, known_in_a_row_ = 0;  ///< results; requested by the strategy since the last fresh result
-  std::size_t timeouts_ = 0;
+  std::size_t timeouts_ = 0, wrong_results_ = 0;
   double paused_before_ = 0;
 };
 

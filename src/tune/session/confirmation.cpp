@@ -43,7 +43,8 @@ constexpr const char* kAligned =
 }  // namespace
 
 ConfirmationSource::ConfirmationSource(const std::vector<ConfigurationIndex>& candidates, int rounds, std::string gpu,
-                                       int first, std::function<void(std::size_t)> each, std::function<bool()> another)
+                                       int first, std::function<void(std::size_t)> each,
+                                       std::function<std::size_t()> another)
     : order_(candidates.size()),
       round_(first - 1),
       rounds_left_(rounds),
@@ -58,9 +59,13 @@ ConfirmationSource::ConfirmationSource(const std::vector<ConfigurationIndex>& ca
 std::vector<ConfigurationRequest> ConfirmationSource::next(std::size_t room) {
   if (sent_ == order_.size()) {
     if (under_way_ > 0 || rounds_left_ == 0) return {};
-    if (std::exchange(begun_, true) && another_ && !another_()) {
-      rounds_left_ = 0;
-      return {};
+    if (std::exchange(begun_, true) && another_) {
+      order_.resize(std::min(order_.size(), another_()));
+      std::iota(order_.begin(), order_.end(), std::size_t{0});
+      if (order_.empty()) {
+        rounds_left_ = 0;
+        return {};
+      }
     }
     --rounds_left_;
     ++round_;
@@ -276,10 +281,11 @@ bool Confirmation::confirm(std::vector<ConfigurationIndex> candidates, int round
   tell(all);
   for (const ConfigurationIndex index : candidates)
     if (!is_confirmed(index)) searched_.try_emplace(index, standing_.judged(index));
+  // Where repeats take longer than expected, the first candidates are compared all the same.
   const auto another = [&, must = are_new(candidates) ? kFewestRounds - 1 : 0]() mutable {
-    const bool fits = must-- > 0 || !room_ || room_(so_far(candidates)) >= candidates.size();
-    cut_short_ = cut_short_ || !fits;
-    return fits;
+    const std::size_t wanted = candidates.size(), room = room_ ? room_(so_far(candidates)) : wanted;
+    cut_short_ = cut_short_ || room < wanted;
+    return must-- > 0 ? std::max(room, kExpectedCandidates) : room < wanted ? 0 : wanted;
   };
   ConfirmationSource source(candidates, rounds_now, gpu_, next_round_, tell, another);
   if (!ledger_.drive(source).empty()) return false;
@@ -288,6 +294,7 @@ bool Confirmation::confirm(std::vector<ConfigurationIndex> candidates, int round
   for (const ConfirmationSource::Candidate& candidate : source.candidates()) {
     std::vector<ConfirmationRound>& rounds = rounds_[candidate.index];
     rounds.insert(rounds.end(), candidate.rounds.begin(), candidate.rounds.end());
+    if (rounds.size() < kFewestRounds) rounds_.erase(candidate.index);
   }
   for (auto& [index, mean] : means()) {
     // What worked before and could not be measured again is not confirmed; only a wrong result is evidence against it.

@@ -34,10 +34,10 @@ class ConfirmationSource : public Source {
   };
 
   /// `GPU`: the one of several that measures them all; empty where there is one. `first`: number of the first round.
-  /// `each`: called after each measurement with the number of those that are still to come. `another`: before each
-  /// round after the first, whether there is room for it.
+  /// `each`: called after each measurement with the number of those that are still to come. `another`: called before
+  /// each round after the first; returns how many of the candidates, the first ones, there is room for.
   ConfirmationSource(const std::vector<ConfigurationIndex>& candidates, int rounds, std::string gpu = {}, int first = 0,
-                     std::function<void(std::size_t left)> each = {}, std::function<bool()> another = {});
+                     std::function<void(std::size_t left)> each = {}, std::function<std::size_t()> another = {});
   /// The GPUs that did: more than one where the first was lost meanwhile.
   const std::set<std::string>& gpus() const { return gpus_; }
   std::vector<ConfigurationRequest> next(std::size_t room) override;
@@ -52,7 +52,7 @@ class ConfirmationSource : public Source {
   std::size_t sent_, under_way_ = 0;
   std::string gpu_;
   std::function<void(std::size_t)> each_;
-  std::function<bool()> another_;
+  std::function<std::size_t()> another_;
   bool begun_ = false;
   std::set<std::string> gpus_;
   Random random_{7};
