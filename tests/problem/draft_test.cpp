@@ -588,6 +588,25 @@ TEST_F(Draft, MarksALaunchOfAnotherNumberOfThreads) {
   EXPECT_THAT(launch("4"), ContainsRegex("global = [^\n]*CHECK[^\n]*1000[^\n]*256"));
 }
 
+TEST_F(Draft, DoesNotMarkALaunchThatTheSourceAgreesWith) {
+  const auto launch = [&](const char* grid) {
+    const std::string text =
+        draft("filter.cu",
+              "#ifndef TX\n#define TX 16\n#endif\n#define R 1\n"
+              "__global__ void filter(const float* in, float* out, int w) {\n  __shared__ float tile[TX + 2 * R];\n"
+              "  int x0 = blockIdx.x * TX - R;\n"
+              "  for (int i = threadIdx.x; i < TX + 2 * R; i += TX) tile[i] = in[min(max(x0 + i, 0), w - 1)];\n"
+              "  __syncthreads();\n  int x = x0 + R + threadIdx.x;\n"
+              "  if (x < w) out[x] = tile[threadIdx.x] + tile[threadIdx.x + 2 * R];\n}\n"
+              "void run(float* in, float* out) {\n  int w = 4000;\n  filter<<<" +
+                  std::string(grid) + ", TX>>>(in, out, w);\n}\n")
+            .text;
+    return text.substr(text.find("[kernel.launch]"));
+  };
+  EXPECT_THAT(launch("(w + TX - 1) / TX"), Not(HasSubstr("CHECK")));
+  EXPECT_THAT(launch("(w + TX - 3) / (TX - 2)"), ContainsRegex("(grid|global) = [^\n]*CHECK"));
+}
+
 TEST_F(Draft, AsksWhatItMarksAndNothingElse) {
   for (const char* source : {kRows,
                              "#include <cstdio>\ntemplate <typename T, int V, bool B> __global__ void f(T* x, int n, "

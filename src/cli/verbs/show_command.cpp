@@ -160,8 +160,9 @@ void print_top(const RankedResults& ranked, std::size_t top) {
   if (outside) fmt::print("  x outside of the condition of the objective\n");
   if (unknown) fmt::print("  ±? too few samples for an interval narrower than the value\n");
   if (some_behind)
-    fmt::print("  not confirmed: a value of the search alone, where confirmed values were {:.3g} times those of the search\n",
-               ranked.confidence.search_repeats.factor);
+    fmt::print(
+        "  not confirmed: a value of the search alone, where confirmed values were {:.3g} times those of the search\n",
+        ranked.confidence.search_repeats.factor);
 }
 
 void print_failures(const RankedResults& ranked) {

@@ -70,7 +70,7 @@ class GeometryReader {
       restrict(names_.in_expressions(tile) + " % " + names_.in_expressions(threads) + " == 0");
     restrict_counted_tiles();
     geometry_.table = "[kernel.launch]\n" + extent() + quoted("block", blocks_);
-    if (!loops_.empty())
+    if (!loops_.empty() && !is_launched_block())
       geometry_.table += guesses_.check(
           fmt::format("the number of threads seems not to depend on the work of a block ({}), over which they loop",
                       loops_),
@@ -253,6 +253,13 @@ class GeometryReader {
     return fixed || names_.tunable.contains(name) ? name : std::string();
   }
 
+  /// Whether the launch in the source names the same block.
+  bool is_launched_block() const {
+    for (std::size_t d = 0; d < blocks_.size(); ++d)
+      if (launched_block(d).empty() || names_.in_expressions(launched_block(d)) != blocks_[d]) return false;
+    return true;
+  }
+
   /// Reads how many blocks there are where each works on a row, say; their number may be unknown.
   void read_blocks(const Position& position, int d, bool one_thread) {
     geometry_.of_block.insert(d);
@@ -419,9 +426,15 @@ class GeometryReader {
     return source_.value(name);
   }
 
-  /// Returns what a mark says where the launch in the source, as far as its values are known, starts another number of
-  /// threads than the body seems to need; empty where it does not.
-  std::string other_launch() const {
+  struct LaunchComparison {
+    bool agrees = false;  ///< in every dimension
+    std::string other;    ///< what a mark says where it starts another number of threads
+  };
+
+  /// Compares the threads that the body seems to need with those of the launch in the source, as far as its values are
+  /// known.
+  LaunchComparison compare_with_launch() const {
+    std::size_t equal = 0;
     for (std::size_t d = 0; d < std::min({items_.size(), source_.launch.grid.size(), source_.launch.block.size()});
          ++d) {
       const auto blocks = launched_blocks(source_, d), threads = source_.value(source_.launch.block[d]);
@@ -432,18 +445,21 @@ class GeometryReader {
         continue;
       const auto items = static_cast<long>(Expression::parse(items_[d]).evaluate_real(
           [&](std::string_view name) { return &values.find(name)->second; }));
-      if (*blocks == items / *threads || *blocks == (items + *threads - 1) / *threads) continue;
-      return fmt::format("{} here, and {} threads ({} blocks of {}) in the launch in {}", items, *blocks * *threads,
-                         *blocks, *threads, source_.launch_file());
+      if (*blocks != items / *threads && *blocks != (items + *threads - 1) / *threads)
+        return {false, fmt::format("{} here, and {} threads ({} blocks of {}) in the launch in {}", items,
+                                   *blocks * *threads, *blocks, *threads, source_.launch_file())};
+      ++equal;
     }
-    return {};
+    return {equal > 0 && equal == items_.size(), {}};
   }
 
   /// Returns the line for the grid or the threads.
   std::string extent() {
-    const bool shown = !by_block_ && geometry_.guessed.empty() && certain_;  // by the body
-    const std::string other = shown ? other_launch() : std::string();
-    if (shown && other.empty()) return quoted("global", items_) + "  # threads, rounded up to whole blocks\n";
+    const bool by_body = !by_block_ && geometry_.guessed.empty();
+    const auto [agrees, different] = by_body ? compare_with_launch() : LaunchComparison();
+    const std::string other = certain_ ? different : std::string();
+    if (by_body && (certain_ ? other.empty() : agrees))
+      return quoted("global", items_) + "  # threads, rounded up to whole blocks\n";
     std::string taken;
     if (take_grid(taken))
       return quoted("grid", grid_) +

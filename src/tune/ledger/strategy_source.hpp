@@ -51,8 +51,8 @@ class StrategySource : public Source {
     double fewest = 6;  ///< the two best and the default, twice
     double share = 0.25;
   };
-  /// Of that, what leaves no choice: a request, a budget that is spent, or nothing but timeouts or wrong results. `ahead`: in so many
-  /// seconds.
+  /// Of that, what leaves no choice: a request, a budget that is spent, or nothing but timeouts or wrong results.
+  /// `ahead`: in so many seconds.
   std::string must_stop() { return must_stop({}); }
   std::string must_stop(const Kept& keep);
   std::string budget_spent(const Kept& keep, double ahead = 0) const;
