@@ -237,11 +237,11 @@ void Agent::open(const Open& requested) {
   options.take_over = requested.take_over;
   options.further_metrics = requested.further_metrics;
   options.interrupted = options_.interrupted;
-  options.tell = [this](const std::string& text) { transport_.send(Note{text}); };
+  options.notify = [this](const std::string& text) { transport_.send(Note{text}); };
   if (options.run.device.empty()) options.run.device = tied_best_configurations(problem);
   target_.emplace(open_target(std::move(problem), options));
   if (target_->live)
-    target_->device_lock = wait_for_locks(target_->live->devices(), options.tell, options_.interrupted);
+    target_->device_lock = wait_for_locks(target_->live->devices(), options.notify, options_.interrupted);
   target_->evaluator->set_journal(this);
   transport_.send(opened());
 }

@@ -87,8 +87,8 @@ void Cluster::end_nodes(double farewell) {
     if (node->transport()) node->transport()->end();
 }
 
-void Cluster::tell(const std::string& message) const {
-  if (options_.tell) options_.tell(message);
+void Cluster::notify(const std::string& message) const {
+  if (options_.notify) options_.notify(message);
 }
 
 bool Cluster::establish_reference(const std::vector<Configuration>& candidates) {
@@ -185,7 +185,7 @@ void Cluster::pump(Node& node) {
     node.feed(inputs_);
     if (const std::string why = node.keep_alive(options_.open.silence); !why.empty()) return lose(node, why, true);
     if (node.is_late(options_.open.silence))
-      tell(fmt::format(
+      notify(fmt::format(
           "{}: no answer for {:g} s; its agent is waited for until {:g} s have passed, as in the queue of a cluster",
           node.name(), options_.open.silence, Node::kStartSilences * options_.open.silence));
   } catch (const FormatError& error) {
@@ -218,7 +218,7 @@ void Cluster::take(Node& node, Message message) {
   } else if (const auto* cancelled = std::get_if<Cancelled>(&message)) {
     node.cancelled(cancelled->number);
   } else if (const auto* note = std::get_if<Note>(&message)) {
-    tell(fmt::format("{}: {}", node.name(), note->text));
+    notify(fmt::format("{}: {}", node.name(), note->text));
   } else if (const auto* leaving = std::get_if<Leaving>(&message)) {
     lose(node, leaving->why, false);
   } else if (!std::holds_alternative<Heartbeat>(message)) {
@@ -253,8 +253,8 @@ void Cluster::take_opened(Node& node, Opened opened) {
   if (!references_.empty()) node.stream().post(Establish{references_});
   dispatch_.add_node(node.life(), node.devices(), node.room());
   const std::size_t count = node.devices().size();
-  tell(fmt::format("{}: {} of {}", node.name(), count == 1 ? "a device" : fmt::format("{} devices", count),
-                   opened.devices.front().name));
+  notify(fmt::format("{}: {} of {}", node.name(), count == 1 ? "a device" : fmt::format("{} devices", count),
+                     opened.devices.front().name));
   if (open_) return;
   opened_ = std::move(opened);
   count_nodes();
@@ -273,7 +273,7 @@ void Cluster::lose(Node& node, const std::string& why, bool lost, bool for_good)
   const bool served = node.ready();
   const ProcessEnding ending = node.lose(options_.retry, for_good);
   last_loss_ = fmt::format("{}: {}", node.name(), why);
-  if (lost && !ending.words.empty()) last_loss_ += ending.added_to(", " + ending.words);
+  if (lost && !ending.description.empty()) last_loss_ += ending.added_to(", " + ending.description);
   if (served) {
     for (const EvaluationRequest& request : dispatch_.remove_node(node.life(), lost))
       deliver(
@@ -283,7 +283,7 @@ void Cluster::lose(Node& node, const std::string& why, bool lost, bool for_good)
                                                                  Dispatch::kLosses, last_loss_)),
            {}});
   }
-  tell(fmt::format(
+  notify(fmt::format(
       "{}{}", last_loss_,
       node.phase() == Node::Phase::given_up ? "; it is given up" : "; it is started again later, others go on"));
 }
@@ -337,8 +337,8 @@ void Cluster::require_nodes() {
   if (!options_.commands_file.empty()) {
     if (alone_since_ == 0) {
       alone_since_ = host_seconds();
-      tell(fmt::format("no node is left; the session ends in {:g} s unless {} names another", options_.list_patience,
-                       options_.commands_file));
+      notify(fmt::format("no node is left; the session ends in {:g} s unless {} names another", options_.list_patience,
+                         options_.commands_file));
     }
     if (host_seconds() < alone_since_ + options_.list_patience) return;
   }

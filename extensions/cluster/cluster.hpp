@@ -35,7 +35,7 @@ struct ClusterOptions {
   /// When set, ends the wait for the first node; may be null.
   const std::atomic<bool>* interrupted = nullptr;
   /// Called with a message when a node joins or is lost, from the evaluator's thread.
-  std::function<void(const std::string&)> tell;
+  std::function<void(const std::string&)> notify;
 };
 
 /// An evaluator over nodes. Throws UserError for mistakes that the user can correct: a node command that starts no
@@ -84,7 +84,7 @@ class Cluster : public AsyncEvaluator, public LiveDevice {
   void add_node(const std::string& command);
   void require_nodes();
   void count_nodes();
-  void tell(const std::string& message) const;
+  void notify(const std::string& message) const;
   std::string unique_name(const Node& self, const std::string& name) const;
 
   ClusterOptions options_;

@@ -114,7 +114,7 @@ StartNode start_by_command(const std::string& command, const std::string& progra
 
 std::string ended_with(NodeTransport& transport) {
   const ProcessEnding ending = transport.end();
-  return ending.added_to("it ended with " + ending.words);
+  return ending.added_to("it ended with " + ending.description);
 }
 
 std::vector<std::string> node_commands(const std::string& nodes) {
@@ -171,7 +171,7 @@ void receive_document(NodeTransport& transport, NodeDocument& node, double until
   try {
     node.document = receive<agents::Listed>(transport, node, until).document;
   } catch (const Error& error) {
-    node.trouble = error.what();
+    node.failure = error.what();
   }
 }
 

@@ -33,7 +33,7 @@ std::vector<std::string> expand_hosts(const std::string& list);
 
 /// A node with its document, or why there is none.
 struct NodeDocument {
-  std::string command, node, document, trouble;
+  std::string command, node, document, failure;
 };
 
 /// The devices of nodes (`ergotune devices --json`), in the order of the commands, as far as they answer within

@@ -55,7 +55,7 @@ ClusterOptions cluster_options(const SetupOptions& options) {
   cluster.open.take_over = options.take_over;
   cluster.open.further_metrics = options.further_metrics;
   cluster.retry = std::min(5.0, options.run.node_silence);
-  cluster.tell = options.tell;
+  cluster.notify = options.notify;
   return cluster;
 }
 

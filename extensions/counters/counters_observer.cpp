@@ -52,13 +52,13 @@ class CountersObserver : public Observer {
     one_launch_ = configuration.iteration_launches == 1;
     rounds_.reset();
     values_.clear();
-    trouble_.clear();
+    failure_.clear();
     passed_ = 0;
   }
 
   /// As many as planned, unless an error has occurred.
   int passes() override {
-    if (!trouble_.empty() || !values_.empty()) return passed_;
+    if (!failure_.empty() || !values_.empty()) return passed_;
     return static_cast<int>(plan_.passes);
   }
   void begin_pass(int pass) override {
@@ -95,22 +95,22 @@ class CountersObserver : public Observer {
     return results;
   }
   std::vector<std::string> warnings() override {
-    if (trouble_.empty()) return {};
-    return {"no hardware counters: " + trouble_};
+    if (failure_.empty()) return {};
+    return {"no hardware counters: " + failure_};
   }
 
  private:
   /// Runs `work` and records its error: time and energy of the configuration are already measured and stay valid.
   template <class F>
   void guarded(F&& work) {
-    if (!trouble_.empty()) return;
+    if (!failure_.empty()) return;
     try {
       work();
     } catch (const DeviceError&) {
       rounds_.reset();
       throw;
     } catch (const Error& error) {
-      trouble_ = error.what();
+      failure_ = error.what();
       rounds_.reset();
     }
   }
@@ -121,7 +121,7 @@ class CountersObserver : public Observer {
   bool one_launch_ = true;
   std::optional<cupti::CountedIterations> rounds_;
   std::vector<double> values_;
-  std::string trouble_;
+  std::string failure_;
   int passed_ = 0;
 };
 

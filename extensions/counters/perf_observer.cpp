@@ -109,8 +109,8 @@ int trouble_with(const Counter& counter) {
   return 0;
 }
 
-std::string why_not(int trouble) {
-  if (trouble != EACCES && trouble != EPERM) return "this CPU or virtual machine does not count them";
+std::string why_not(int failure) {
+  if (failure != EACCES && failure != EPERM) return "this CPU or virtual machine does not count them";
   std::string level;
   std::ifstream("/proc/sys/kernel/perf_event_paranoid") >> level;
   return fmt::format(
@@ -230,7 +230,7 @@ std::shared_ptr<Observer> make_perf_observer(const std::vector<std::string>& req
                                 device.backend == "cuda" ? "; NVIDIA's GPUs have the observer \"counters\"" : ""));
   std::vector<Counter> counters;
   std::vector<std::string> missing;
-  int trouble = 0;
+  int failure = 0;
   for (const PerfCounterInfo& info : perf_counter_names()) {
     const bool named = std::ranges::find(requested, info.name) != requested.end();
     if (!requested.empty() && !named) continue;
@@ -243,13 +243,13 @@ std::shared_ptr<Observer> make_perf_observer(const std::vector<std::string>& req
     if (named)
       throw UserError(fmt::format("observer \"perf\": {} is not to be had here: {}", info.name, why_not(code)));
     missing.push_back(std::move(counter.name));
-    if (trouble == 0 || trouble == ENOENT) trouble = code;
+    if (failure == 0 || failure == ENOENT) failure = code;
   }
   if (counters.empty())
-    throw UserError(fmt::format("observer \"perf\": nothing can be counted here: {}", why_not(trouble)));
+    throw UserError(fmt::format("observer \"perf\": nothing can be counted here: {}", why_not(failure)));
   if (notes && !missing.empty())
     notes->push_back(fmt::format("perf: {} {} not to be had here: {}", fmt::join(missing, ", "),
-                                 missing.size() == 1 ? "is" : "are", why_not(trouble)));
+                                 missing.size() == 1 ? "is" : "are", why_not(failure)));
   return std::make_shared<PerfObserver>(std::move(counters));
 }
 

@@ -116,11 +116,11 @@ std::string ProgramBuilds::key_of(const ProgramTemplates& texts) {
   std::string all;
   std::error_code error;
   for (const auto& step : program_.build) {
-    const std::vector<std::string> words = texts.texts(step);
-    append(all, std::to_string(words.size()));
-    for (std::size_t i = 0; i < words.size(); ++i) {
-      append(all, words[i]);
-      const fs::path file = i == 0 ? find_program(words[i], beside_) : beside_ / words[i];
+    const std::vector<std::string> arguments = texts.texts(step);
+    append(all, std::to_string(arguments.size()));
+    for (std::size_t i = 0; i < arguments.size(); ++i) {
+      append(all, arguments[i]);
+      const fs::path file = i == 0 ? find_program(arguments[i], beside_) : beside_ / arguments[i];
       if (fs::is_regular_file(file, error)) append(all, contents(file));
     }
   }
@@ -144,9 +144,9 @@ std::string ProgramBuilds::key_of(const ProgramTemplates& texts) {
 }
 
 /// Throws UserError for failures that affect all configurations: a full disk, a missing compiler.
-void ProgramBuilds::throw_machine_fault(std::size_t step, const std::string& name, const std::string& words,
+void ProgramBuilds::throw_machine_fault(std::size_t step, const std::string& name, const std::string& message,
                                         const SupervisedResult& result) const {
-  if (const std::string full = full_disk_message(words, "the build"); !full.empty())
+  if (const std::string full = full_disk_message(message, "the build"); !full.empty())
     throw UserError(full, program_.place);
   if (result.not_started.empty()) return;
   // A name without a path refers to a program of the system; in the first step, nothing has been built yet.
@@ -170,8 +170,8 @@ BuildOutcome ProgramBuilds::make(const ProgramTemplates& texts, const fs::path& 
     outcome.stopped = result.stopped;
     if (result.ok()) continue;
     const std::string step = fmt::format("build step {} ({})", i + 1, fmt::join(run.arguments, " "));
-    const std::string words = output_tail(result.out, result.err);
-    throw_machine_fault(i, step, words, result);
+    const std::string message = output_tail(result.out, result.err);
+    throw_machine_fault(i, step, message, result);
     outcome.status = Status::compile_error;
     if (!result.not_started.empty()) {
       outcome.message = fmt::format("{} cannot be started: {}", step, result.not_started);
@@ -182,7 +182,7 @@ BuildOutcome ProgramBuilds::make(const ProgramTemplates& texts, const fs::path& 
     } else {
       outcome.message = fmt::format("{} ended with exit code {}", step, result.exit_code);
     }
-    if (!words.empty()) outcome.message += ":\n" + words;
+    if (!message.empty()) outcome.message += ":\n" + message;
     break;
   }
   outcome.seconds = host_seconds() - begin;
@@ -201,11 +201,11 @@ BuildOutcome ProgramBuilds::build(ProgramTemplates texts, Supervisor& supervisor
   if (error)
     throw UserError(fmt::format("the folder for builds {} cannot be made: {}", cache_.string(), error.message()));
   FileLock lock(folder.string() + ".lock");
-  std::error_code trouble;
+  std::error_code failure;
   BuildOutcome outcome;
   outcome.folder = folder;
   // Another session may be making it, for any time.
-  while (!lock.take(trouble)) {
+  while (!lock.take(failure)) {
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
     if (!stopping) continue;
     outcome.status = Status::timeout;

@@ -70,7 +70,7 @@ class ProgramBuilds {
  private:
   std::string key_of(const ProgramTemplates& texts);
   std::string contents(const std::filesystem::path& file);
-  void throw_machine_fault(std::size_t step, const std::string& name, const std::string& words,
+  void throw_machine_fault(std::size_t step, const std::string& name, const std::string& message,
                            const SupervisedResult& result) const;
   BuildOutcome make(const ProgramTemplates& texts, const std::filesystem::path& folder, Supervisor& supervisor) const;
 

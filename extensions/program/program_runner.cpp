@@ -196,13 +196,14 @@ bool ProgramRunner::judge(const SupervisedResult& result, Here& here) const {
     return fail(here.result, Status::runtime_error,
                 with_output(fmt::format("ended by signal {} ({})", result.signal, ::strsignal(result.signal))));
   if (result.exit_code == 0) return true;
-  const auto said = program_.exit_status.find(result.exit_code);
-  if (said == program_.exit_status.end()) {
+  const auto found = program_.exit_status.find(result.exit_code);
+  if (found == program_.exit_status.end()) {
     const std::string full = full_disk_message(output_tail(result.out, result.err), "the program");
     if (!full.empty()) throw UserError(full, program_.place);
   }
-  const Status status = said == program_.exit_status.end() ? Status::runtime_error
-                                                           : status_from(said->second).value_or(Status::runtime_error);
+  const Status status = found == program_.exit_status.end()
+                            ? Status::runtime_error
+                            : status_from(found->second).value_or(Status::runtime_error);
   if (status == Status::ok) return true;
   return fail(here.result, status, with_output(fmt::format("exit code {}", result.exit_code)));
 }
@@ -304,7 +305,7 @@ std::size_t ProgramRunner::runs_per_sample(double run_seconds) const {
 std::vector<double> ProgramRunner::numbers_of(const std::vector<Sample>& samples, const std::string& name) {
   std::vector<double> numbers;
   for (const Sample& sample : samples)
-    if (const auto said = sample.numbers.find(name); said != sample.numbers.end()) numbers.push_back(said->second);
+    if (const auto found = sample.numbers.find(name); found != sample.numbers.end()) numbers.push_back(found->second);
   return numbers;
 }
 

@@ -164,9 +164,9 @@ Problem problem_of_command(const ProgramSearch& search) {
 /// Prepares the session and passes on its notes.
 PreparedSession prepared_for(const ProgramSearch& search, Problem problem, const std::string& about = {}) {
   PreparedSession prepared = prepare_session(std::move(problem), search.setup);
-  if (!search.setup.tell) return prepared;
-  if (!about.empty()) search.setup.tell(about);
-  for (const std::string& note : prepared.notes) search.setup.tell("note: " + note);
+  if (!search.setup.notify) return prepared;
+  if (!about.empty()) search.setup.notify(about);
+  for (const std::string& note : prepared.notes) search.setup.notify("note: " + note);
   return prepared;
 }
 

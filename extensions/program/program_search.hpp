@@ -19,7 +19,7 @@ struct ProgramSearch {
   /// into force on all of them, and their energies are added. Empty: this machine.
   std::vector<std::string> node_options;
   /// Of it are used sensors, precision, max_seconds, store; take_over, resume, interrupted, worker_command, announce
-  /// (called when settings are changed); `tell`: called with notes, before anything runs.
+  /// (called when settings are changed); `notify`: called with notes, before anything runs.
   SetupOptions setup;
   SettingSearchOptions options;
 };

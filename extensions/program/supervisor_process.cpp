@@ -80,7 +80,7 @@ class Tail {
   }
   std::uint64_t total() const { return total_; }
   /// errno of a failed write to the file; 0 if the file is complete.
-  int trouble() const { return trouble_; }
+  int failure() const { return failure_; }
   std::string take() {
     if (text_.size() > most_) text_.erase(0, text_.size() - most_);
     return std::move(text_);
@@ -88,14 +88,14 @@ class Tail {
 
  private:
   void copy(const char* bytes, std::size_t size) {
-    while (whole_ >= 0 && trouble_ == 0 && size > 0) {
+    while (whole_ >= 0 && failure_ == 0 && size > 0) {
       const ssize_t n = ::write(whole_, bytes, size);
-      if (n < 0 && errno != EINTR) trouble_ = errno;
+      if (n < 0 && errno != EINTR) failure_ = errno;
       if (n > 0) bytes += n, size -= static_cast<std::size_t>(n);
     }
   }
 
-  int descriptor_, whole_, trouble_ = 0;
+  int descriptor_, whole_, failure_ = 0;
   std::uint64_t most_, total_ = 0;
   std::string text_;
 };
@@ -237,7 +237,7 @@ bool carry_out(const SupervisedRun& run, int socket, SupervisedResult& result) {
   err_tail.drain_all();
   result.out_bytes = out_tail.total();
   result.err_bytes = err_tail.total();
-  if (out_tail.trouble() != 0) result.not_whole = run.whole_out + ": " + std::strerror(out_tail.trouble());
+  if (out_tail.failure() != 0) result.not_whole = run.whole_out + ": " + std::strerror(out_tail.failure());
   result.out = out_tail.take();
   result.err = err_tail.take();
   return true;

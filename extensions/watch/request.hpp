@@ -39,7 +39,7 @@ std::map<std::string, std::string> query_of(std::string_view target, std::vector
 
 struct Refusal {
   int status = 403;
-  std::string words;
+  std::string message;
 };
 /// Why a request is rejected: a Host header that is not this machine's (DNS rebinding), no token, or a change requested
 /// from another origin. nullopt if it is accepted.

@@ -49,9 +49,9 @@ constexpr std::size_t kMostStreams = 256, kMostPending = 256;
 std::string random_bits(std::size_t bytes) {
   std::array<unsigned char, 32> raw{};
   if (::getrandom(raw.data(), bytes, 0) != static_cast<ssize_t>(bytes)) throw Error("the system has no random numbers");
-  std::string words;
-  for (std::size_t i = 0; i < bytes; ++i) words += fmt::format("{:02x}", raw[i]);
-  return words;
+  std::string text;
+  for (std::size_t i = 0; i < bytes; ++i) text += fmt::format("{:02x}", raw[i]);
+  return text;
 }
 
 /// Gives this process idle priority.
@@ -134,8 +134,8 @@ void send_text(evhttp_request* request, int status, const std::string& message) 
 /// Error callback of a listener: stops accepting for a second. When descriptors or memory are exhausted, the pending
 /// connection would otherwise trigger the same error again immediately.
 void rest(evconnlistener* listener, void*) {
-  static bool said = false;
-  if (!std::exchange(said, true))
+  static bool reported = false;
+  if (!std::exchange(reported, true))
     std::fprintf(stderr, "note: the page accepts no connection for now: %s\n", std::strerror(errno));
   if (event_base_once(evconnlistener_get_base(listener), -1, EV_TIMEOUT, listen_again, listener, &kRest) == 0)
     evconnlistener_disable(listener);
@@ -191,10 +191,10 @@ struct WatchServer::State {
   std::list<Stream> streams;
   double fed_at = 0, silent_since = 0;
   struct ServerError {
-    std::string words;
+    std::string message;
     double until = 0;
   };
-  std::map<std::string, ServerError> troubles;  ///< by session
+  std::map<std::string, ServerError> failures;  ///< by session
   /// Events made for one reader, by session and row; reused for readers at the same row.
   std::map<std::pair<std::string, std::int64_t>, std::pair<std::string, std::int64_t>> made;
 };
@@ -260,7 +260,7 @@ void WatchServer::State::handle(evhttp_request* from) {
 
 void WatchServer::State::take(evhttp_request* from) {
   const Request request = read(from);
-  if (const auto refused = refusal(request, token)) return send_text(from, refused->status, refused->words);
+  if (const auto refused = refusal(request, token)) return send_text(from, refused->status, refused->message);
   const Route route = route_of(request);
   if (route.kind == Route::Kind::page) return send_page(from);
   if (route.kind == Route::Kind::events) return open_stream(from, route);
@@ -368,9 +368,9 @@ bool WatchServer::State::attempt(const std::string& session, const std::function
     return true;
   } catch (const std::exception& error) {
     // A store that cannot be read now (locked, damaged, disk unavailable) may be readable later.
-    ServerError& trouble = troubles[session];
-    if (trouble.words != error.what()) fmt::print(stderr, "note: session {}: {}\n", session, error.what());
-    trouble = {error.what(), host_seconds() + 1};
+    ServerError& failure = failures[session];
+    if (failure.message != error.what()) fmt::print(stderr, "note: session {}: {}\n", session, error.what());
+    failure = {error.what(), host_seconds() + 1};
     return false;
   }
 }
@@ -383,7 +383,7 @@ void WatchServer::State::feed_streams() {
   std::map<std::string, bool> up_to_date;
   for (const Stream& stream : streams) {
     const auto [place, fresh] = up_to_date.try_emplace(stream.session, false);
-    if (fresh && now >= troubles[stream.session].until)
+    if (fresh && now >= failures[stream.session].until)
       place->second = attempt(stream.session, [&] {
         if (SessionView* view = site.view(stream.session)) view->update(kRowsAtOnce);
       });

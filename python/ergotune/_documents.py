@@ -131,7 +131,7 @@ def analyse(file: Path, *, device: str = "", session: int = 0, peaks: Sequence[P
 
     Returns:
         The document of ``ergotune analyse --json``: Pareto front, hull, ``influences`` (what correlates with speed, efficiency and
-        their product, with intervals and p-values), ``occupancy_levels``, ``weighted``, ``roofline``, ``words``.
+        their product, with intervals and p-values), ``occupancy_levels``, ``weighted``, ``roofline``, ``findings``.
     """
     return _core.analyse(os.fspath(file), session, [os.fspath(peak) for peak in peaks], os.fspath(figure or ""), device)
 

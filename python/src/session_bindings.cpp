@@ -326,7 +326,7 @@ py::object model(const std::string& from, const py::dict& settings, double share
   options.sampling.adaptive = !setting<bool>(settings, "spaced", false);
   const bool kept = setting<bool>(settings, "keep", true) && !options.setup.run.device.starts_with("sim:");
   options.interrupted = options.setup.interrupted = &interrupted;
-  options.tell = options.setup.tell = python_tell(tell);
+  options.notify = options.setup.notify = python_tell(tell);
   return document_of_run([&] {
     PowerStudy study;
     if (!from.empty()) {
@@ -349,7 +349,7 @@ py::object trace(ProblemFile problem, const py::dict& settings, const py::list& 
   (void)take_named(observers, problem);
   SetupOptions setup = setup_of(problem, settings, py::none(), py::list());
   setup.interrupted = &interrupted;
-  setup.tell = python_tell(tell);
+  setup.notify = python_tell(tell);
   TraceRequest request;
   request.configuration = configuration;
   request.problem_file = problem.name;
@@ -396,7 +396,7 @@ py::object program(const std::vector<std::string>& command, const py::dict& sett
   take(settings, "take_over", search.setup.take_over);
   take(settings, "worker_command", search.setup.worker_command);
   search.setup.interrupted = &interrupted;
-  search.setup.tell = search.setup.announce = python_tell(tell);
+  search.setup.notify = search.setup.announce = python_tell(tell);
   return document_of_run([&] { return program_document(search_program(std::move(search))); });
 }
 #endif

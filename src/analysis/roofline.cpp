@@ -130,10 +130,10 @@ std::vector<std::string> strongest(const std::vector<Influence>& influences, Ass
   }
   std::ranges::stable_sort(
       list, [&](const auto* a, const auto* b) { return std::abs((a->*which).r) > std::abs((b->*which).r); });
-  std::vector<std::string> words;
+  std::vector<std::string> texts;
   for (std::size_t i = 0; i < list.size() && i < most; ++i)
-    words.push_back(fmt::format("{} ({:+.2f})", list[i]->name, (list[i]->*which).r));
-  return words;
+    texts.push_back(fmt::format("{} ({:+.2f})", list[i]->name, (list[i]->*which).r));
+  return texts;
 }
 
 std::string against_fastest(const Recording& recording, const Tradeoff& tradeoff,
@@ -156,9 +156,9 @@ std::string against_fastest(const Recording& recording, const Tradeoff& tradeoff
   }
   std::ranges::sort(differences, [](const auto& a, const auto& b) { return a.first > b.first; });
   if (differences.size() > 4) differences.resize(4);
-  std::vector<std::string> words;
-  for (const auto& [weight, what] : differences) words.push_back(what);
-  return words.empty() ? text + "." : fmt::format("{}: it has {}.", text, fmt::join(words, ", "));
+  std::vector<std::string> texts;
+  for (const auto& [weight, what] : differences) texts.push_back(what);
+  return texts.empty() ? text + "." : fmt::format("{}: it has {}.", text, fmt::join(texts, ", "));
 }
 
 }  // namespace
@@ -197,12 +197,12 @@ std::vector<std::string> explain(const Recording& recording, const Tradeoff& tra
   for (std::size_t i = 1; i < tradeoff.points.size(); ++i)
     if (tradeoff.points[i].speed > tradeoff.points[fastest].speed) fastest = i;
   if (roofline)
-    if (std::string words = of_fastest(*roofline, fastest); !words.empty()) text.push_back(std::move(words));
-  if (const auto words = strongest(influences, &Influence::speed, 4); !words.empty())
-    text.push_back(fmt::format("With speed goes most: {}.", fmt::join(words, ", ")));
+    if (std::string texts = of_fastest(*roofline, fastest); !texts.empty()) text.push_back(std::move(texts));
+  if (const auto texts = strongest(influences, &Influence::speed, 4); !texts.empty())
+    text.push_back(fmt::format("With speed goes most: {}.", fmt::join(texts, ", ")));
   if (!tradeoff.quadrants) return text;
-  if (const auto words = strongest(influences, &Influence::efficiency, 4); !words.empty())
-    text.push_back(fmt::format("With efficiency: {}.", fmt::join(words, ", ")));
+  if (const auto texts = strongest(influences, &Influence::efficiency, 4); !texts.empty())
+    text.push_back(fmt::format("With efficiency: {}.", fmt::join(texts, ", ")));
   std::vector<std::string> moved;
   for (const Influence& one : influences)
     if (one.moves) moved.push_back(fmt::format("{} ({:+.2f} to {:+.2f})", one.name, one.speed.r, one.efficiency.r));

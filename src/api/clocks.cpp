@@ -95,7 +95,7 @@ Json report_document(const RestoreReport& report) {
                      {"target", outcome.step.target},
                      {"value", outcome.step.value},
                      {"status", to_string(outcome.result.status)},
-                     {"message", outcome.words}});
+                     {"message", outcome.description}});
   return Json{{"device", report.device}, {"complete", report.complete}, {"summary", report.summary}, {"steps", steps}};
 }
 

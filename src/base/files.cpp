@@ -34,10 +34,10 @@ std::optional<std::string> read_file(const std::filesystem::path& file, std::siz
       return std::nullopt;
     }
   } while (n > 0 || (n < 0 && errno == EINTR));
-  const int trouble = errno;
+  const int failure = errno;
   ::close(descriptor);
   if (n == 0) return text;
-  errno = trouble;
+  errno = failure;
   return std::nullopt;
 }
 
@@ -61,8 +61,8 @@ int write_file(const std::filesystem::path& name, std::string_view bytes) {
       !std::filesystem::is_directory(status)) {
     const int descriptor = ::open(name.c_str(), O_WRONLY | O_CLOEXEC);
     if (descriptor < 0) return errno;
-    const int trouble = write_all(descriptor, bytes);
-    return ::close(descriptor) != 0 && trouble == 0 ? errno : trouble;
+    const int failure = write_all(descriptor, bytes);
+    return ::close(descriptor) != 0 && failure == 0 ? errno : failure;
   }
   const std::filesystem::path target = std::filesystem::is_symlink(std::filesystem::symlink_status(name, ignored))
                                            ? std::filesystem::weakly_canonical(name, ignored)
@@ -72,19 +72,19 @@ int write_file(const std::filesystem::path& name, std::string_view bytes) {
   const std::string fresh = fmt::format("{}.{}-{}", file.string(), ::getpid(), ++number);
   const int descriptor = ::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   if (descriptor < 0) return errno;
-  int trouble = write_all(descriptor, bytes);
-  if (::close(descriptor) != 0 && trouble == 0) trouble = errno;
-  if (trouble == 0 && std::rename(fresh.c_str(), file.c_str()) != 0) trouble = errno;
-  if (trouble != 0) ::unlink(fresh.c_str());
-  return trouble;
+  int failure = write_all(descriptor, bytes);
+  if (::close(descriptor) != 0 && failure == 0) failure = errno;
+  if (failure == 0 && std::rename(fresh.c_str(), file.c_str()) != 0) failure = errno;
+  if (failure != 0) ::unlink(fresh.c_str());
+  return failure;
 }
 
 void write_named_file(const std::filesystem::path& file, std::string_view bytes) {
-  const int trouble = write_file(file, bytes);
-  if (trouble == 0) return;
-  const char* what = trouble == ENOENT   ? "its folder is not there"
-                     : trouble == EISDIR ? "a folder has that name"
-                                         : std::strerror(trouble);
+  const int failure = write_file(file, bytes);
+  if (failure == 0) return;
+  const char* what = failure == ENOENT   ? "its folder is not there"
+                     : failure == EISDIR ? "a folder has that name"
+                                         : std::strerror(failure);
   throw UserError(fmt::format("cannot be written ({}); name another file, or correct that", what),
                   {file.string(), 0, 0});
 }

@@ -15,7 +15,7 @@ namespace ergotune::cli {
 nlohmann::ordered_json devices_document();
 
 /// Requests the devices of nodes: an array with one object per node: "node", "worker", and its devices document, or
-/// "trouble". `seconds`: time limit.
+/// "error". `seconds`: time limit.
 using NodeListing = nlohmann::ordered_json (*)(const std::vector<std::string>& commands, const std::string& nodes,
                                                double seconds);
 /// Set by the extension that implements nodes; without it `devices` rejects --node-command and --nodes.

@@ -41,7 +41,7 @@ struct NodeOptions {
 void add_node_options(Verb verb, NodeOptions& options, const std::string& what);
 
 /// The same on each of the nodes: its document is an array with an object for each: "node" and its document, or
-/// "trouble". Throws UserError where a node cannot.
+/// "error". Throws UserError where a node cannot.
 std::unique_ptr<Companion> companion_on_nodes(const NodeOptions& nodes, const nlohmann::json& what);
 
 /// Set by the extension that knows nodes.

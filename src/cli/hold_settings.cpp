@@ -41,11 +41,12 @@ const WisdomRecord* record_for(const std::vector<WisdomDevice>& devices, const s
 
 /// "process 4711 (./simulate input.nml)"
 std::string describe_process(pid_t process) {
-  std::string words = read_file(fmt::format("/proc/{}/cmdline", process)).value_or("");
-  while (!words.empty() && words.back() == '\0') words.pop_back();
+  std::string command_line = read_file(fmt::format("/proc/{}/cmdline", process)).value_or("");
+  while (!command_line.empty() && command_line.back() == '\0') command_line.pop_back();
   std::replace_if(
-      words.begin(), words.end(), [](unsigned char c) { return c < ' '; }, ' ');
-  return words.empty() ? fmt::format("process {}", process) : fmt::format("process {} ({})", process, words);
+      command_line.begin(), command_line.end(), [](unsigned char c) { return c < ' '; }, ' ');
+  return command_line.empty() ? fmt::format("process {}", process)
+                              : fmt::format("process {} ({})", process, command_line);
 }
 
 int open_requests(const std::string& path) {

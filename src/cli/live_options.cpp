@@ -50,7 +50,7 @@ void SettingOptions::add_to(Verb verb, bool searching) {
     if (setting.is_flag()) {
       verb.add_flag(names, given.flag, help_of(setting));
     } else if (setting.is_list()) {
-      verb.add_option(names, given.words, help_of(setting)).kind(kind_of(setting));
+      verb.add_option(names, given.arguments, help_of(setting)).kind(kind_of(setting));
     } else {
       verb.add_option(names, given.word, help_of(setting)).kind(kind_of(setting));
     }
@@ -64,8 +64,8 @@ void SettingOptions::apply(RunConfig& settings) const {
       give(settings, setting, Value(!on_by_default(setting)), long_name(setting));
     } else if (given.word) {
       parse_setting(settings, setting, {*given.word}, long_name(setting));
-    } else if (!given.words.empty()) {
-      parse_setting(settings, setting, given.words, long_name(setting));
+    } else if (!given.arguments.empty()) {
+      parse_setting(settings, setting, given.arguments, long_name(setting));
     }
   }
   check_settings(settings);
@@ -153,7 +153,7 @@ SetupOptions setup_with(const LiveArguments& a, const RunConfig& run) {
   options.take_over = a.take_over;
   options.in_process = a.in_process;
   // even with --quiet: users who wait need to know the reason
-  options.announce = [](const std::string& words) { fmt::print(stderr, "note: {}\n", words); };
+  options.announce = [](const std::string& note) { fmt::print(stderr, "note: {}\n", note); };
   return options;
 }
 

@@ -28,7 +28,7 @@ class SettingOptions {
  private:
   struct Given {
     const Setting* setting;
-    std::vector<std::string> words;
+    std::vector<std::string> arguments;
     std::optional<std::string> word;
     bool flag = false;
   };

@@ -24,7 +24,7 @@ std::map<std::string, std::string, std::less<>>& reasons() {
 std::vector<std::string> lines_of(const std::string& text) {
   std::vector<std::string> lines;
   for (const std::string& line : split(text, '\n'))
-    if (const auto words = trimmed(line); !words.empty()) lines.emplace_back(words);
+    if (const auto text = trimmed(line); !text.empty()) lines.emplace_back(text);
   return lines;
 }
 

@@ -25,8 +25,8 @@ constexpr auto kLongestWait = std::chrono::seconds(10);
 
 void take(FileLock& lock, const std::filesystem::path& folder) {
   const auto end = std::chrono::steady_clock::now() + kLongestWait;
-  std::error_code trouble;
-  while (!lock.take(trouble)) {
+  std::error_code failure;
+  while (!lock.take(failure)) {
     if (std::chrono::steady_clock::now() > end)
       throw UserError(
           fmt::format("process {} has been writing wisdom here for more than {} s; try again when it has ended",
@@ -34,8 +34,8 @@ void take(FileLock& lock, const std::filesystem::path& folder) {
           {folder.string(), 0, 0});
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
   }
-  if (trouble)
-    throw UserError(fmt::format("wisdom cannot be written here: {}", trouble.message()), {folder.string(), 0, 0});
+  if (failure)
+    throw UserError(fmt::format("wisdom cannot be written here: {}", failure.message()), {folder.string(), 0, 0});
 }
 
 /// Writes contents and name to disk, so that after a power failure either the old or the new file exists.
@@ -69,10 +69,10 @@ std::filesystem::path wisdom_file(const std::filesystem::path& folder, std::stri
 std::optional<Wisdom> read_wisdom(const std::filesystem::path& file) {
   const auto text = read_file(file);
   if (text) return parse_wisdom(*text, file.string());
-  const int trouble = errno;
-  if (trouble == ENOENT || trouble == ENOTDIR) return std::nullopt;
+  const int failure = errno;
+  if (failure == ENOENT || failure == ENOTDIR) return std::nullopt;
   Wisdom wisdom;
-  wisdom.warnings.push_back(fmt::format("{}: cannot be read: {}", file.string(), std::strerror(trouble)));
+  wisdom.warnings.push_back(fmt::format("{}: cannot be read: {}", file.string(), std::strerror(failure)));
   return wisdom;
 }
 

@@ -176,15 +176,15 @@ void TunedKernel::end_measured(LaunchEntry& entry, OnlineTuning& online) {
     seconds = between(0, 1);
     if (online.step.index != search.running()) excess = *seconds - search.time(search.running()).seconds;
   }
-  std::string trouble = online.code != 0 ? native_->error_text(online.code) : std::string();
-  if (trouble.empty() && online.compares) trouble = difference(online);
-  if (!trouble.empty() && online.compares && online.disturbed) {  // perhaps by the launch of another thread: once more
+  std::string failure = online.code != 0 ? native_->error_text(online.code) : std::string();
+  if (failure.empty() && online.compares) failure = difference(online);
+  if (!failure.empty() && online.compares && online.disturbed) {  // perhaps by the launch of another thread: once more
     search.spent += excess;
     return prepare_measured(entry, online);
   }
-  if (!trouble.empty()) {
+  if (!failure.empty()) {
     ++online.failed;
-    warn_once(fmt::format("online tuning does not use {}: {}", values_text(online.tested->configuration), trouble));
+    warn_once(fmt::format("online tuning does not use {}: {}", values_text(online.tested->configuration), failure));
     seconds.reset();
   }
   search.take(online.step, seconds, excess);
@@ -250,7 +250,7 @@ void TunedKernel::end_online(LaunchEntry& entry, OnlineTuning& online) {
   note_state(online, true);
 }
 
-void TunedKernel::note_state(OnlineTuning& online, bool settled, const std::string& trouble) {
+void TunedKernel::note_state(OnlineTuning& online, bool settled, const std::string& failure) {
   nlohmann::ordered_json state{{"settled", settled}, {"bound", settings_.online}};
   if (online.search) {
     const OnlineSearch& search = *online.search;
@@ -261,7 +261,7 @@ void TunedKernel::note_state(OnlineTuning& online, bool settled, const std::stri
                   {"start_seconds", search.time(search.start()).seconds},
                   {"seconds", search.time(search.running()).seconds}});
   }
-  if (!trouble.empty()) state["message"] = trouble;
+  if (!failure.empty()) state["message"] = failure;
   const std::lock_guard lock(online.mutex);
   online.state = json_text(state);
 }

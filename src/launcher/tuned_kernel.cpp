@@ -164,13 +164,13 @@ int TunedKernel::launch_captured(LaunchEntry& entry, const Decision& decision, v
     launch.constants[name] =
         value_of(all[position].type, bits_of(all[position].type, arguments[positions_[position]].address));
   launch.arguments.resize(all.size());
-  std::string trouble;
+  std::string failure;
   // If the capture fails, the application still gets its launch.
   const auto attempt = [&](const auto& step) {
     try {
-      if (trouble.empty()) step();
+      if (failure.empty()) step();
     } catch (const std::exception& error) {
-      trouble = error.what();
+      failure = error.what();
     }
   };
   const auto look = [&](bool after) {
@@ -196,8 +196,8 @@ int TunedKernel::launch_captured(LaunchEntry& entry, const Decision& decision, v
     size += fmt::format("{}{}", size.empty() ? "_" : "x", n);
   const auto folder = capture_.folder / (wisdom_file({}, name_).stem().string() + size);
   attempt([&] { write_launch(launch, folder); });
-  warn(trouble.empty() ? fmt::format("captured in {0}: ergotune tune {0} --wisdom wisdom", folder.string())
-                       : "not captured: " + trouble);
+  warn(failure.empty() ? fmt::format("captured in {0}: ergotune tune {0} --wisdom wisdom", folder.string())
+                       : "not captured: " + failure);
   return 0;
 }
 
@@ -306,8 +306,8 @@ const Decision& TunedKernel::settle(LaunchEntry& entry, Site& site, const Consta
     if (tuned_here && !wanted->execution.empty()) {
       if (const auto clock = wanted->execution.find("core_clock_mhz"); clock != wanted->execution.end())
         wanted->clock_mhz = clock->second.as_real();
-      if (const std::string trouble = wanted->held->apply(settings_.wisdom, wanted->clock_latency); !trouble.empty())
-        warn("runs at the clocks that are set: " + trouble);
+      if (const std::string failure = wanted->held->apply(settings_.wisdom, wanted->clock_latency); !failure.empty())
+        warn("runs at the clocks that are set: " + failure);
     }
   }
   {

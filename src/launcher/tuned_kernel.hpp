@@ -133,7 +133,7 @@ class TunedKernel {
   /// All launches run the best; `ends`: and test no others. False if another decision was made since.
   bool run_from_now_on(LaunchEntry& entry, OnlineTuning& online, bool ends);
   void end_online(LaunchEntry& entry, OnlineTuning& online);
-  void note_state(OnlineTuning& online, bool settled, const std::string& trouble = {});
+  void note_state(OnlineTuning& online, bool settled, const std::string& failure = {});
   Site& site_at(const Place& place);
   Constants constants_at(const Site& site, const LaunchKey& key) const;
   std::unique_ptr<Decision> choose(Site& site, const Constants& constants) const;

@@ -253,13 +253,13 @@ void write_number(Out out, double value) {
 }
 
 /// Texts that repeat: {"names": [...], "of": [position by row]}.
-void add_names(std::string& out, const std::string& name, const Rows& rows, const std::vector<std::string>& words) {
+void add_names(std::string& out, const std::string& name, const Rows& rows, const std::vector<std::string>& texts) {
   std::map<std::string, std::size_t> number;
   std::vector<std::string> names;
   std::vector<std::size_t> of;
   for (const std::size_t row : rows) {
-    const auto [place, added] = number.emplace(words[row], names.size());
-    if (added) names.push_back(words[row]);
+    const auto [place, added] = number.emplace(texts[row], names.size());
+    if (added) names.push_back(texts[row]);
     of.push_back(place->second);
   }
   std::size_t at = 0;
@@ -392,9 +392,9 @@ std::string columns_json(const Recording& recording, const Objective& objective,
     add_list(out, "seconds", rows, [&](auto to, std::size_t row) { write_number(to, (*extra.seconds)[row]); });
     out += ',';
   }
-  for (const auto& [name, words] : {std::pair("stage", extra.stages), std::pair("device", extra.gpus)}) {
-    if (!words) continue;
-    add_names(out, name, rows, *words);
+  for (const auto& [name, texts] : {std::pair("stage", extra.stages), std::pair("device", extra.gpus)}) {
+    if (!texts) continue;
+    add_names(out, name, rows, *texts);
     out += ',';
   }
   add_columns(out, recording, rows);

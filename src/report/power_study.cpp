@@ -204,11 +204,11 @@ RecordedTrace record_trace(ProblemFile problem, SetupOptions setup, const TraceR
   setup.run.time_limit = std::max(setup.run.time_limit, 2 * all + 30);
   RecordedTrace recorded{prepare_session(std::move(problem), setup), {}, {}, {}};
   PreparedSession& prepared = recorded.prepared;
-  if (setup.tell)
-    for (const std::string& note : prepared.notes) setup.tell("note: " + note);
+  if (setup.notify)
+    for (const std::string& note : prepared.notes) setup.notify("note: " + note);
   const ConfigurationIndex index = named_configuration(prepared, request.configuration, request.problem_file);
   recorded.configuration = prepared.space->configuration(index);
-  if (setup.tell) setup.tell(fmt::format("recording for about {:.0f} s", all + 1));
+  if (setup.notify) setup.notify(fmt::format("recording for about {:.0f} s", all + 1));
   {
     const auto ledger = prepared.open_ledger({}, setup.interrupted);
     ListSource single({index});

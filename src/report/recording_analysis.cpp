@@ -126,7 +126,7 @@ RecordingAnalysis analyse_recording(Recording source, const AnalysisOptions& opt
     throw UserError(
         "--peaks: the bytes of device memory that a configuration moves were not recorded; observe counters, or its "
         "dram_read_bytes and dram_write_bytes");
-  analysis.words = explain(recording, analysis.tradeoff, analysis.influences, analysis.roofline);
+  analysis.findings = explain(recording, analysis.tradeoff, analysis.influences, analysis.roofline);
   return analysis;
 }
 
@@ -238,7 +238,7 @@ Json analysis_document(const RecordingAnalysis& analysis) {
                             {"peak_bytes_per_joule", roofline->peak_bytes_per_joule},
                             {"points", std::move(points)}};
   }
-  document["words"] = analysis.words;
+  document["findings"] = analysis.findings;
   return document;
 }
 

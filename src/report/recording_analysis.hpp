@@ -27,7 +27,7 @@ struct RecordingAnalysis {
   std::vector<Level> levels;
   std::vector<WeightedBest> sweep;
   std::optional<Roofline> roofline;
-  std::vector<std::string> words;
+  std::vector<std::string> findings;
   std::string neighbourhood;
   std::vector<NamedCentrality> centrality;
   std::vector<std::string> warnings;  ///< of the recordings that were loaded

@@ -55,12 +55,12 @@ class Auto : public Strategy {
   bool ends_early() const override { return choice_.strategy != "brute_force" && context_.objectives == 1; }
 
   std::vector<ConfigurationIndex> ask(std::size_t count) override {
-    if (!handed_over_ && choice_.hand_over_at > 0 && told_.size() >= choice_.hand_over_at) {
+    if (!handed_over_ && choice_.hand_over_at > 0 && tell_count_.size() >= choice_.hand_over_at) {
       if (!outstanding_.empty()) return {};  // the successor must know all outcomes
       handed_over_ = true;
       strategy_ = make_strategy(choice_.successor, context_);
-      for (const auto& [index, outcome] : told_) strategy_->tell(index, outcome);
-      told_.clear();
+      for (const auto& [index, outcome] : tell_count_) strategy_->tell(index, outcome);
+      tell_count_.clear();
     }
     std::vector<ConfigurationIndex> requested = strategy_->ask(count);
     outstanding_.insert(requested.begin(), requested.end());
@@ -69,14 +69,14 @@ class Auto : public Strategy {
   void tell(ConfigurationIndex index, const Outcome& outcome) override {
     outstanding_.erase(index);
     strategy_->tell(index, outcome);
-    if (!handed_over_ && choice_.hand_over_at > 0) told_.emplace_back(index, outcome);
+    if (!handed_over_ && choice_.hand_over_at > 0) tell_count_.emplace_back(index, outcome);
   }
 
  private:
   StrategyContext context_;
   Choice choice_;
   std::unique_ptr<Strategy> strategy_;
-  std::vector<std::pair<ConfigurationIndex, Outcome>> told_;
+  std::vector<std::pair<ConfigurationIndex, Outcome>> tell_count_;
   std::unordered_set<ConfigurationIndex> outstanding_;
   bool handed_over_ = false;
 };

@@ -84,7 +84,7 @@ void StrategyBase::tell(ConfigurationIndex index, const Outcome& outcome) {
   const bool ok = outcome.ok && std::isfinite(value);
   if (!ok) value = std::numeric_limits<double>::infinity();
   memory_.record(index, ok, value);
-  if (!revised) ++told_;
+  if (!revised) ++tell_count_;
   if (revised && index == best_ && value > best_value_)
     best_value_ = value;  // the next better configuration replaces
                           // it

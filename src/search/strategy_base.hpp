@@ -95,7 +95,7 @@ class StrategyBase : public Strategy {
   /// The best configuration so far; its value is infinity before the first success.
   ConfigurationIndex best() const { return best_; }
   double best_value() const { return best_value_; }
-  std::uint64_t told() const { return told_; }
+  std::uint64_t tell_count() const { return tell_count_; }
 
   /// An option's value; make_strategy() has filled in the defaults.
   double real(const std::string& option) const;
@@ -109,7 +109,7 @@ class StrategyBase : public Strategy {
   EvaluationCache memory_;
   std::deque<ConfigurationIndex> queue_;
   std::size_t outstanding_ = 0;
-  std::uint64_t told_ = 0;
+  std::uint64_t tell_count_ = 0;
   ConfigurationIndex best_ = 0;
   double best_value_ = std::numeric_limits<double>::infinity();
 };

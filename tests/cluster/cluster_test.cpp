@@ -41,7 +41,7 @@ struct ClusterTest : ::testing::Test {
     options.version = "test";
     options.open.silence = 10;
     options.retry = 0.05;
-    options.tell = [this](const std::string& description) {
+    options.notify = [this](const std::string& description) {
       const std::lock_guard lock(mutex);
       reported.push_back(description);
     };

@@ -107,7 +107,7 @@ TEST(QuietEnergyVerb, AddsTheNodesOfAParallelProgram) {
       << "the program's own, whatever becomes of a node";
   const json rest = document(folder);
   EXPECT_TRUE(rest["joules"].is_null()) << "no total without one of the nodes: " << rest;
-  EXPECT_TRUE(rest["nodes"][1].contains("trouble")) << rest;
+  EXPECT_TRUE(rest["nodes"][1].contains("error")) << rest;
   expect_power(machine, rest["nodes"][0], 80, rest["nodes"][0]["seconds"]);
 }
 

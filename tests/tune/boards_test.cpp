@@ -208,8 +208,8 @@ TEST(DeviceTurns, OfTheCpuAreThoseOfAllItsDevices) {
   opencl.is_cpu = true;
   opencl.id = "opencl:0";
   const auto other = std::make_shared<FileLock>(folder.path() / "ergotune-device-processor.lock", true);
-  std::error_code trouble;
-  ASSERT_TRUE(other->take(trouble));
+  std::error_code failure;
+  ASSERT_TRUE(other->take(failure));
   try {
     wait_for_lock(opencl, {}, nullptr);
     ADD_FAILURE() << "another session holds the processor";

@@ -115,7 +115,7 @@ bool KernelLog::keep(Entry& entry, const std::function<std::vector<std::string>(
   try {
     capture::Message message{"captured", entry.name, entry.hash, entry.options, folder, std::to_string(entry.number)};
     for (std::string& note : finish(folder)) message.push_back(std::move(note));
-    Session::get().tell(message);
+    Session::get().send(message);
   } catch (const std::exception& error) {
     refusal = error.what();
   }
@@ -145,7 +145,7 @@ void KernelLog::report(bool now) {
     entry->reported = true;
     entry->reported_launches = launches;
     entry->reported_timed = timed;
-    Session::get().tell({"kernel", std::to_string(::getpid()) + "-" + std::to_string(entry->number), entry->name,
+    Session::get().send({"kernel", std::to_string(::getpid()) + "-" + std::to_string(entry->number), entry->name,
                          entry->hash, entry->options, std::to_string(launches), std::to_string(timed),
                          std::to_string(nanoseconds), entry->first_shape, entry->arguments, entry->refusal});
   }

@@ -79,7 +79,7 @@ capture::Message Session::exchange(const capture::Message& message, bool answere
   }
 }
 
-void Session::tell(const capture::Message& message) {
+void Session::send(const capture::Message& message) {
   const std::lock_guard lock(mutex_);
   after_fork();
   exchange(message, false);
@@ -92,17 +92,17 @@ capture::Message Session::ask(const capture::Message& message) {
 }
 
 std::string program_command() {
-  std::string words;
+  std::string text;
   if (std::FILE* file = std::fopen("/proc/self/cmdline", "rb")) {
     char bytes[400];
     const std::size_t got = std::fread(bytes, 1, sizeof bytes, file);
     std::fclose(file);
-    words.assign(bytes, got);
+    text.assign(bytes, got);
   }
-  while (!words.empty() && words.back() == '\0') words.pop_back();
-  for (char& c : words)
+  while (!text.empty() && text.back() == '\0') text.pop_back();
+  for (char& c : text)
     if (c == '\0') c = ' ';
-  return words;
+  return text;
 }
 
 }  // namespace ergotune::inject

@@ -43,7 +43,7 @@ class Session {
     return wants(CaptureRequest::Mode::list) || (wants(CaptureRequest::Mode::capture) && wishes_.kernel.empty());
   }
 
-  void tell(const capture::Message& message);
+  void send(const capture::Message& message);
   /// An empty answer when there is none.
   capture::Message ask(const capture::Message& message);
 

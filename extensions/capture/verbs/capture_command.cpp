@@ -89,7 +89,7 @@ capture::Message answer(Seen& seen, const CaptureArguments& arguments, const std
             arguments.rounding ? "1" : "0",
             arguments.source.empty() ? "" : fs::absolute(arguments.source).string()};
   }
-  if (m[0] == "trouble" && m.size() == 2) fmt::print(stderr, "note: {}\n", m[1]);
+  if (m[0] == "note" && m.size() == 2) fmt::print(stderr, "note: {}\n", m[1]);
   if (m[0] == "kernel" && m.size() == 11) note_report(seen, m);
   if (m[0] == "captured" && m.size() >= 6) {
     SeenKernel& kernel = seen.kernel(m[1], m[2], m[3]);

@@ -152,7 +152,7 @@ void run(const RunArguments& arguments, const std::vector<std::string>& rest) {
     return answer(problems, reported, held, arguments, message);
   };
   const ProgramEnd end = run_watched(watched);
-  if (const std::string words = description_of(end); !words.empty()) fmt::print(stderr, "ergotune: {}\n", words);
+  if (const std::string message = description_of(end); !message.empty()) fmt::print(stderr, "ergotune: {}\n", message);
   if (arguments.json)
     print_json(document_of(reported, program, end, notes));
   else if (!arguments.quiet)

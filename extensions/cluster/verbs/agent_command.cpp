@@ -46,10 +46,10 @@ nlohmann::ordered_json document_of(const std::vector<NodeDocument>& nodes) {
     nlohmann::ordered_json entry{
         {"node", node.node.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(node.node)},
         {"worker", node.command}};
-    if (node.trouble.empty())
+    if (node.failure.empty())
       entry.update(nlohmann::ordered_json::parse(node.document));
     else
-      entry["trouble"] = node.trouble;
+      entry["error"] = node.failure;
     list.push_back(std::move(entry));
   }
   return list;

@@ -125,7 +125,7 @@ void program(ProgramSearch search, const ProgramArguments& arguments) {
   search.setup.interrupted = interruption();
   search.setup.announce = [](const std::string& description) { fmt::print(stderr, "note: {}\n", description); };
   if (!arguments.quiet) {
-    search.setup.tell = [](const std::string& line) { fmt::print(stderr, "{}\n", line); };
+    search.setup.notify = [](const std::string& line) { fmt::print(stderr, "{}\n", line); };
     search.options.progress = [](double setting, const Measurement& m) {
       fmt::print(stderr, "{:g}: {}\n", setting,
                  usable(m.status) ? with_interval(m, "time", {}) + ", " + with_interval(m, "energy", {})

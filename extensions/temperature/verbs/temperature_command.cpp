@@ -44,7 +44,7 @@ void print_for_people(const TemperatureRun& run, const TemperatureOptions& optio
 void study(TemperatureArguments& arguments) {
   ProblemFile problem = load_with(arguments);
   SetupOptions setup = setup_with(arguments, problem.run);
-  setup.tell = setup.announce = [](const std::string& line) { fmt::print(stderr, "{}\n", line); };
+  setup.notify = setup.announce = [](const std::string& line) { fmt::print(stderr, "{}\n", line); };
   ProgressPrinter progress(false, "energy", "J");
   arguments.interrupted = interruption();
   arguments.progress = [&](const SessionProgress& now) { progress(now); };

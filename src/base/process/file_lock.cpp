@@ -42,12 +42,12 @@ long number_in(int descriptor) {
 
 }  // namespace
 
-bool FileLock::take(std::error_code& trouble) {
-  trouble.clear();
+bool FileLock::take(std::error_code& failure) {
+  failure.clear();
   while (true) {
     const int descriptor = open_or_make(file_, for_all_);
     if (descriptor < 0) {
-      trouble.assign(errno, std::generic_category());
+      failure.assign(errno, std::generic_category());
       return true;
     }
     if (::flock(descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {

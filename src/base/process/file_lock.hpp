@@ -15,9 +15,9 @@ class FileLock {
   FileLock(const FileLock&) = delete;
   FileLock& operator=(const FileLock&) = delete;
 
-  /// Returns false if another process holds the lock. If the file cannot be created, returns true, sets `trouble`, and
+  /// Returns false if another process holds the lock. If the file cannot be created, returns true, sets `failure`, and
   /// holds nothing. On a file system without locks, the lock counts as taken.
-  bool take(std::error_code& trouble);
+  bool take(std::error_code& failure);
   /// After take() has returned false: the process id of the holder; 0 if unknown.
   long holder() const { return holder_; }
 

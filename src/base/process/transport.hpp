@@ -11,7 +11,7 @@ namespace ergotune {
 
 /// How a process ended.
 struct ProcessEnding {
-  std::string words;        ///< description: "signal 11 (Segmentation fault)", "exit code 3"
+  std::string description;  ///< "signal 11 (Segmentation fault)", "exit code 3"
   int signal = 0;           ///< 0: not ended by a signal
   std::string output_tail;  ///< end of its standard error, as far as it belongs to the last request
   /// Returns `message` followed by output_tail.

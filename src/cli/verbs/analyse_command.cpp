@@ -61,8 +61,8 @@ void print_influence(const RecordingAnalysis& analysis) {
                  human(p.energy, "J"), describe(recording.parameters, recording.configuration(p.row)));
     }
   }
-  if (!analysis.words.empty()) fmt::print("\n{}", mark.empty() ? "" : fmt::format("Findings{}:\n", mark));
-  for (const std::string& words : analysis.words) fmt::print("{}\n", words);
+  if (!analysis.findings.empty()) fmt::print("\n{}", mark.empty() ? "" : fmt::format("Findings{}:\n", mark));
+  for (const std::string& finding : analysis.findings) fmt::print("{}\n", finding);
 }
 
 double share_at(const Centrality& centrality, double p) {

@@ -60,10 +60,10 @@ void set_on_nodes(const Options& options) {
   const int code = run_here(options.command);
   bool complete = true;
   for (const auto& node : nlohmann::json::parse(companion->end())) {
-    if (!node.contains("trouble")) continue;
+    if (!node.contains("error")) continue;
     complete = false;
     fmt::print(stderr, "warning: node {}: {}\n", node.at("node").get<std::string>(),
-               node.at("trouble").get<std::string>());
+               node.at("error").get<std::string>());
   }
   throw Exit{code == 0 && !complete ? kNoAnswer : code};
 }
@@ -130,12 +130,12 @@ std::string range_text(const ControlRange& range, const std::string& unit, doubl
   const std::string runs = now > 0 ? fmt::format(", now {:.0f}", now) : "";
   if (!range.supported)
     return fmt::format("cannot be set{}{}{}", range.why_not.empty() ? "" : ": ", range.why_not, runs);
-  std::string words = range.values.empty() ? fmt::format("{:g} to {:g} {}", range.low, range.high, unit)
-                                           : fmt::format("{} values, {:g} to {:g} {}", range.values.size(),
-                                                         range.values.front(), range.values.back(), unit);
-  if (range.default_value) words += fmt::format(", default {:g}", *range.default_value);
-  if (range.current) words += fmt::format(", set to {:g}", *range.current);
-  return words + runs;
+  std::string text = range.values.empty() ? fmt::format("{:g} to {:g} {}", range.low, range.high, unit)
+                                          : fmt::format("{} values, {:g} to {:g} {}", range.values.size(),
+                                                        range.values.front(), range.values.back(), unit);
+  if (range.default_value) text += fmt::format(", default {:g}", *range.default_value);
+  if (range.current) text += fmt::format(", set to {:g}", *range.current);
+  return text + runs;
 }
 
 std::string journal_text(const JournalStatus& journal) {

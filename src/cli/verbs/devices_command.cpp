@@ -26,7 +26,7 @@ using Json = nlohmann::ordered_json;
 struct DeviceLine {
   DeviceInfo info;
   std::vector<std::string> sensors, controls;
-  std::vector<std::string> missing;  ///< sensors looked for, controls and why not, in words
+  std::vector<std::string> missing;  ///< sensors looked for, controls and why not
   std::vector<std::string> sharing;  ///< what restricts or disturbs measurements because the device is shared
   std::string refused;               ///< its control, where that may not be used
 };
@@ -101,8 +101,8 @@ void print_others(const UnattachedSensors& others) {
 void print_table(const std::vector<DeviceLine>& lines) {
   Table table({"device", "name", "sensors", "controls"});
   for (std::size_t column = 0; column < 4; ++column) table.align_left(column);
-  const auto joined = [](const std::vector<std::string>& words) {
-    return words.empty() ? "-" : fmt::format("{}", fmt::join(words, ", "));
+  const auto joined = [](const std::vector<std::string>& list) {
+    return list.empty() ? "-" : fmt::format("{}", fmt::join(list, ", "));
   };
   for (const auto& line : lines) table.add({line.info.id, line.info.name, joined(line.sensors), joined(line.controls)});
   fmt::print("{}", table.to_string(0, std::string::npos));
@@ -114,7 +114,7 @@ void print_details(const DeviceLine& line) {
   if (!line.info.pci_address.empty()) fmt::print("  pci address: {}\n", line.info.pci_address);
   if (!line.info.driver_version.empty()) fmt::print("  driver: {}\n", line.info.driver_version);
   for (const auto& [property, value] : line.info.properties) fmt::print("  {} = {}\n", property, value.to_string());
-  for (const auto& words : line.missing) fmt::print("  {}\n", words);
+  for (const auto& message : line.missing) fmt::print("  {}\n", message);
 }
 
 Json document_of(const std::vector<DeviceLine>& lines, const UnattachedSensors& others,
@@ -153,9 +153,9 @@ void list_cluster(const ListOptions& options, bool json) {
   std::vector<DeviceLine> lines;
   std::vector<std::string> silent;
   for (const Json& node : document["nodes"]) {
-    if (node.contains("trouble")) {
+    if (node.contains("error")) {
       silent.push_back(
-          fmt::format("{}: {}", node.at("worker").get<std::string>(), node.at("trouble").get<std::string>()));
+          fmt::format("{}: {}", node.at("worker").get<std::string>(), node.at("error").get<std::string>()));
       continue;
     }
     for (const Json& device : node.at("devices")) {
@@ -168,7 +168,7 @@ void list_cluster(const ListOptions& options, bool json) {
     }
   }
   json ? print_json(document) : print_table(lines);
-  for (const std::string& words : silent) fmt::print(stderr, "no answer: {}\n", words);
+  for (const std::string& message : silent) fmt::print(stderr, "no answer: {}\n", message);
   if (!silent.empty()) throw Exit{kNoAnswer};
 }
 

@@ -49,10 +49,10 @@ std::optional<double> number_in(const Json& document, const char* key) {
 
 /// One energy of a document: a sensor's, or a node's with all of its sensors.
 SensorEnergy energy_in(const Json& document, const std::string& name) {
-  if (document.contains("trouble")) {
+  if (document.contains("error")) {
     SensorEnergy lost;
     lost.sensor = name;
-    lost.why_not = document["trouble"];
+    lost.why_not = document["error"];
     return lost;
   }
   return {name,

@@ -46,7 +46,7 @@ DeviceModel measure(const ModelArguments& arguments) {
     fmt::print(stderr, "{} of {}: {:.0f} MHz, {:.1f} W\n", done, total, sample.clock_mhz, sample.power_w);
   };
   options.interrupted = interruption();
-  options.tell = [](const std::string& line) { fmt::print(stderr, "{}\n", line); };
+  options.notify = [](const std::string& line) { fmt::print(stderr, "{}\n", line); };
   DeviceModel model = measure_device_model(options);
   if (!simulated && !arguments.dry && model.model.usable) {
     const auto file = store_device_model(model);

@@ -57,7 +57,7 @@ void record(const TraceArguments& arguments) {
   ProblemFile problem = load_with(arguments);
   SetupOptions setup = setup_with(arguments, problem.run);
   setup.interrupted = interruption();
-  setup.tell = [](const std::string& line) { fmt::print(stderr, "{}\n", line); };
+  setup.notify = [](const std::string& line) { fmt::print(stderr, "{}\n", line); };
   TraceRequest request;
   request.configuration = arguments.configuration;
   request.problem_file = arguments.file;

@@ -139,7 +139,7 @@ SizedProblem read(const TuneArguments& arguments, const Constants& size) {
       fmt::print(stderr, "note: {}\n", added);
   }
   options.interrupted = setup.interrupted = interruption();
-  if (!arguments.quiet) setup.tell = [](const std::string& line) { fmt::print(stderr, "{}\n", line); };
+  if (!arguments.quiet) setup.notify = [](const std::string& line) { fmt::print(stderr, "{}\n", line); };
   return requested;
 }
 

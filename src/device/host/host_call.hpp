@@ -28,7 +28,7 @@ struct RefusedPointer {
   /// name.
   bool mismatch = false;
 };
-std::vector<RefusedPointer> refused_pointers(const CompileJob& job, const std::string& words);
+std::vector<RefusedPointer> refused_pointers(const CompileJob& job, const std::string& log);
 /// Returns "argument 'x' is declared float32, but the function takes const double *".
 std::string mismatch_message(const CompileJob& job, const RefusedPointer& pointer);
 

@@ -60,9 +60,9 @@ class ScratchFolder {
 };
 
 void write_source(const std::string& path, const std::string& text) {
-  if (const int trouble = write_file(path, text); trouble != 0)
+  if (const int failure = write_file(path, text); failure != 0)
     throw UserError(
-        fmt::format("cannot write {}: {}; make room, or set TMPDIR to another folder", path, std::strerror(trouble)));
+        fmt::format("cannot write {}: {}; make room, or set TMPDIR to another folder", path, std::strerror(failure)));
 }
 
 /// Returns the compiler's command from the environment ("ccache gcc-12"), else the default name.
@@ -173,8 +173,8 @@ class HostCompiler : public Compiler {
       code = error.native_code();
       if (!mentions_check(log)) throw;
     }
-    if (const std::string words = mismatch_in_check(job, log); !words.empty())
-      throw DeviceError(DeviceFault::compile, fmt::format("error: {}\n{}", words, log), code);
+    if (const std::string message = mismatch_in_check(job, log); !message.empty())
+      throw DeviceError(DeviceFault::compile, fmt::format("error: {}\n{}", message, log), code);
     if (binary && !mentions_check(log)) return std::move(*binary);
     return compile(job, {});
   }
@@ -229,17 +229,17 @@ class HostCompiler : public Compiler {
           fmt::format("the compiler \"{}\" cannot be run ({}); set CC, CXX or FC", command.front(), error.what()));
     }
     if (result.ok()) return result.err;
-    std::string words = result.err + result.out;
-    if (result.signal != 0) words += fmt::format("{} was ended by signal {}", command.front(), result.signal);
-    if (words.empty()) words = fmt::format("{} ended with exit code {}", command.front(), result.exit_code);
+    std::string message = result.err + result.out;
+    if (result.signal != 0) message += fmt::format("{} was ended by signal {}", command.front(), result.signal);
+    if (message.empty()) message = fmt::format("{} ended with exit code {}", command.front(), result.exit_code);
     for (const char* sign : {"fatal error: cannot execute '", "fatal error: cannot find 'ld'",
                              "error: unable to execute command: Executable"})
-      if (words.find(sign) != std::string::npos)
+      if (message.find(sign) != std::string::npos)
         throw UserError(
             fmt::format("the compiler \"{}\" is not whole here: {}; this is the fault of no configuration, and nothing "
                         "is stored for it: install what it needs, or set CC, CXX or FC",
-                        command.front(), words.substr(0, words.find('\n'))));
-    throw device::compile_error(words, result.exit_code);
+                        command.front(), message.substr(0, message.find('\n'))));
+    throw device::compile_error(message, result.exit_code);
   }
 };
 

@@ -21,7 +21,7 @@ std::string WorkerLoss::as_text(const std::string& who) const {
   if (why == Why::damaged) return "the worker was damaged: " + damage;
   if (ending.signal == SIGKILL)
     return ending.added_to("the system killed the process, most likely because memory ran out");
-  return ending.added_to(fmt::format("{} ended with {}", who, ending.words));
+  return ending.added_to(fmt::format("{} ended with {}", who, ending.description));
 }
 
 void WorkerHandle::start() {
@@ -50,7 +50,7 @@ Ready WorkerHandle::start_and_wait(const char* what) {
     throw UserError(ending.added_to(
         fmt::format("the {} ended with {} while it prepared the problem: its buffers, or the reference "
                     "that results are verified against (are its arguments in order, and their counts large enough?)",
-                    what, ending.words)));
+                    what, ending.description)));
   }
 }
 

@@ -298,7 +298,7 @@ void LiveEvaluator::check(const Event& event) {
     if (!lost->served && ++failures_in_a_row_ >= kMostFailuresInARow)
       throw Error(
           lost->ending.added_to(fmt::format("{} workers in a row ended before they could serve, the last with {}",
-                                            failures_in_a_row_, lost->ending.words)));
+                                            failures_in_a_row_, lost->ending.description)));
     return;
   }
   const Message& message = std::get<Message>(event);

@@ -63,8 +63,8 @@ std::vector<Reading> as_power(const SensorInfo& info, const std::vector<Reading>
     fit_update_times(updates, period);
     return updates;
   }
-  std::string trouble;
-  auto ticks = counter_ticks(readings, period, trouble);
+  std::string failure;
+  auto ticks = counter_ticks(readings, period, failure);
   // A counter that ticks faster than it is polled: increments over several polls, since time uncertainty would dominate
   // the power.
   std::vector<Reading> power;
@@ -114,10 +114,10 @@ void find_counter_loss(CalibrationRig& rig, Calibration& out) {
       if (trace.readings.empty() || trace.busy.empty()) return;
       // Energy at both ends of the burst, from lines through the ticks before and after it: an idle GPU draws more
       // after a load than before it.
-      std::string trouble;
+      std::string failure;
       std::vector<double> before_t, before_e, after_t, after_e;
       const double from = trace.busy.back().from + out.lag.value, to = trace.busy.back().to + out.lag.value;
-      for (const auto& tick : counter_ticks(trace.readings, out.update_period.value, trouble)) {
+      for (const auto& tick : counter_ticks(trace.readings, out.update_period.value, failure)) {
         if (tick.time < from) before_t.push_back(tick.time - from), before_e.push_back(tick.value);
         // if the counter sleeps, ticks soon after the end still include the burst
         if (tick.time > to + out.update_period.value) after_t.push_back(tick.time - to), after_e.push_back(tick.value);
@@ -343,8 +343,8 @@ std::filesystem::path store_calibration(const Calibration& calibration) {
   const SensorInfo& info = calibration.sensor;
   const auto file = calibration_file(info);
   if (file.empty()) throw Error("nowhere to keep the calibration: HOME is not set (or give ERGOTUNE_DATA_DIR)");
-  std::error_code trouble;
-  std::filesystem::create_directories(file.parent_path(), trouble);
+  std::error_code failure;
+  std::filesystem::create_directories(file.parent_path(), failure);
   nlohmann::ordered_json document;
   if (std::ifstream in(file); in) document = nlohmann::ordered_json::parse(in, nullptr, false);
   // Another driver version may read the sensors differently, so earlier results are dropped.
@@ -367,8 +367,8 @@ std::filesystem::path store_calibration(const Calibration& calibration) {
     out << document.dump(2) << '\n';
     if (!out) throw Error(fmt::format("cannot write {}", draft));
   }
-  std::filesystem::rename(draft, file, trouble);
-  if (trouble) throw Error(fmt::format("cannot write {}: {}", file.string(), trouble.message()));
+  std::filesystem::rename(draft, file, failure);
+  if (failure) throw Error(fmt::format("cannot write {}: {}", file.string(), failure.message()));
   return file;
 }
 

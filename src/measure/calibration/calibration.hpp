@@ -73,10 +73,10 @@ std::unique_ptr<CalibrationRig> make_device_rig(Device& device, std::unique_ptr<
                                                 std::unique_ptr<Sensor> meter = nullptr);
 
 /// Calibrates a sensor by its id with a load on `device` (empty: the device with the sensor's UUID or PCI address), and
-/// against the more accurate sensor `meter` if it is given. Calls `tell` with a message once, before the load. Throws
+/// against the more accurate sensor `meter` if it is given. Calls `notify` with a message once, before the load. Throws
 /// UserError if no device belongs to the sensor.
 Calibration calibrate_sensor(const std::string& sensor, const std::string& device, const std::string& meter,
-                             const std::function<void(const std::string&)>& tell);
+                             const std::function<void(const std::string&)>& notify);
 
 /// Stores a calibration in the file from which sensors load it, and returns the path. Throws Error if it cannot be
 /// written.

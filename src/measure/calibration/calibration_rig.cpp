@@ -99,7 +99,7 @@ std::unique_ptr<CalibrationRig> make_device_rig(Device& device, std::unique_ptr<
 }
 
 Calibration calibrate_sensor(const std::string& sensor_id, const std::string& device_id, const std::string& meter_id,
-                             const std::function<void(const std::string&)>& tell) {
+                             const std::function<void(const std::string&)>& notify) {
   auto sensor = open_sensor(sensor_id);
   auto meter = meter_id.empty() ? nullptr : open_sensor(meter_id);
   // Results of an earlier calibration must not influence this one.
@@ -109,9 +109,9 @@ Calibration calibrate_sensor(const std::string& sensor_id, const std::string& de
   info.lag = 0;
   sensor->set_info(info);
   const auto device = device_for(device_id, info);
-  if (tell)
-    tell(fmt::format("calibrating {} with a load on {} ({}), about {} s", info.id, device->info().id,
-                     device->info().name, meter_id.empty() ? 40 : 60));
+  if (notify)
+    notify(fmt::format("calibrating {} with a load on {} ({}), about {} s", info.id, device->info().id,
+                       device->info().name, meter_id.empty() ? 40 : 60));
   const auto rig = make_device_rig(*device, std::move(sensor), std::move(meter));
   return calibrate(*rig);
 }

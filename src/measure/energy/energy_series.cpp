@@ -10,12 +10,12 @@
 namespace ergotune {
 
 std::vector<CounterTick> counter_ticks(const std::vector<Reading>& readings, double update_period,
-                                       std::string& trouble) {
+                                       std::string& failure) {
   std::vector<CounterTick> ticks;
   for (std::size_t i = 1; i < readings.size(); ++i) {
     const Reading &before = readings[i - 1], &now = readings[i];
     if (now.value < before.value) {
-      trouble = "the counter went back (it wrapped, or the driver restarted)";
+      failure = "the counter went back (it wrapped, or the driver restarted)";
       return {};
     }
     if (now.value == before.value) continue;
@@ -25,13 +25,13 @@ std::vector<CounterTick> counter_ticks(const std::vector<Reading>& readings, dou
     ticks.push_back({now.time - width / 2, width, now.value});
   }
   if (ticks.size() < 2) {
-    trouble = readings.empty() ? "no reading came" : "the counter did not move";
+    failure = readings.empty() ? "no reading came" : "the counter did not move";
     return {};
   }
   const double usual = (ticks.back().time - ticks.front().time) / static_cast<double>(ticks.size() - 1);
   const double still = readings.back().time - ticks.back().time;
   if (still > 10 * std::max(usual, update_period) && still > 0.5) {
-    trouble = fmt::format("the counter stopped {:.1f} s before the end", still);
+    failure = fmt::format("the counter stopped {:.1f} s before the end", still);
     return {};
   }
   return ticks;
@@ -68,8 +68,8 @@ std::vector<PowerOver> power_series(const SensorTrace& trace, TimeSpan span, con
   const SensorInfo& info = trace.info;
   std::vector<PowerOver> series;
   if (info.kind == SensorKind::cumulative_energy) {
-    std::string trouble;
-    const auto ticks = counter_ticks(trace.readings, info.update_period, trouble);
+    std::string failure;
+    const auto ticks = counter_ticks(trace.readings, info.update_period, failure);
     for (std::size_t i = 1; i < ticks.size(); ++i) {
       const double seconds = ticks[i].time - ticks[i - 1].time;
       if (seconds > 0)

@@ -15,10 +15,10 @@ struct CounterTick {
   double value = 0;        ///< J
 };
 
-/// Returns the ticks of a polled counter. `trouble` receives the reason if the readings are unusable: the counter never
+/// Returns the ticks of a polled counter. `failure` receives the reason if the readings are unusable: the counter never
 /// changed, stopped for long, or decreased (wrapped, or the driver restarted).
 std::vector<CounterTick> counter_ticks(const std::vector<Reading>& readings, double update_period,
-                                       std::string& trouble);
+                                       std::string& failure);
 
 /// Returns one reading per update of a power sensor: repeated values within an update period are one update, at the
 /// time at which it was first read.

@@ -158,9 +158,9 @@ WalkFit fit_with_walk(const std::vector<Increment>& increments, double rough) {
 SlopeEstimate counter_slope(const SensorTrace& trace, TimeSpan span, const EnergyAxis& axis,
                             const std::vector<TimeSpan>& pauses) {
   const SensorInfo& info = trace.info;
-  std::string trouble;
-  const auto ticks = counter_ticks(trace.readings, info.update_period, trouble);
-  if (!trouble.empty()) return invalid(trace, trouble);
+  std::string failure;
+  const auto ticks = counter_ticks(trace.readings, info.update_period, failure);
+  if (!failure.empty()) return invalid(trace, failure);
   // At each tick, a sleeping counter (window > 0) refers to the last window only; the lag applies to both kinds.
   std::vector<Increment> increments;
   TimeSpan covered{INFINITY, -INFINITY};

@@ -84,12 +84,12 @@ std::vector<SpanEnergy> energy_over(const SensorTrace& whole, const std::vector<
   SensorTrace trace = whole;
   if (std::string why = drop_implausible(trace); !why.empty()) return none(spans.size(), why);
   const bool counter = trace.info.kind == SensorKind::cumulative_energy;
-  std::string trouble;
-  if (counter) (void)counter_ticks(trace.readings, trace.info.update_period, trouble);
+  std::string failure;
+  if (counter) (void)counter_ticks(trace.readings, trace.info.update_period, failure);
   constexpr double kAll = std::numeric_limits<double>::infinity();
   const std::vector<PowerOver> series = power_series(trace, {-kAll, kAll}, {});
-  if (trouble.empty() && series.empty()) trouble = "no reading came";
-  if (!trouble.empty()) return none(spans.size(), whole.failure.empty() ? trouble : whole.failure);
+  if (failure.empty() && series.empty()) failure = "no reading came";
+  if (!failure.empty()) return none(spans.size(), whole.failure.empty() ? failure : whole.failure);
   const PowerOverTime power(series, counter);
   std::vector<SpanEnergy> energies;
   for (const TimeSpan& span : spans) {

@@ -136,20 +136,20 @@ void ObserverThread::loop() {
     busy_ = true;
     const std::vector<Observer*> observers = observers_;
     lock.unlock();
-    std::string faulty, words;
+    std::string faulty, message;
     for (Observer* observer : observers) {
       try {
         observer->during();
       } catch (const std::exception& error) {
         faulty = observer->name();
-        words = error.what();
+        message = error.what();
       }
     }
     lock.lock();
     busy_ = false;
-    if (!words.empty()) {
+    if (!message.empty()) {
       fault_observer_ = faulty;
-      fault_ = words;
+      fault_ = message;
       active_ = false;
     }
     changed_.notify_all();

@@ -126,8 +126,8 @@ class TraceObserver : public Observer {
       if (settling && settling->seconds && !settled_) settled_ = {*settling->seconds, series.name};
     }
     const std::filesystem::path file = place();
-    if (const int trouble = write_file(file, to_csv(trace)); trouble != 0)
-      throw Error(fmt::format("cannot write the trace {}: {}", file.string(), std::strerror(trouble)));
+    if (const int failure = write_file(file, to_csv(trace)); failure != 0)
+      throw Error(fmt::format("cannot write the trace {}: {}", file.string(), std::strerror(failure)));
   }
   std::map<std::string, Quantity> results() override {
     if (!settled_) return {};
@@ -177,11 +177,11 @@ std::shared_ptr<Observer> make_trace_observer(EnergySources sources, TraceOption
       options.before + options.seconds + options.after > 600)
     throw UserError("observer \"trace\": before, seconds and after are s, 600 in all at most, and seconds more than 0");
   if (options.file.empty()) {
-    std::error_code trouble;
-    std::filesystem::create_directories(options.folder, trouble);
-    if (trouble)
+    std::error_code failure;
+    std::filesystem::create_directories(options.folder, failure);
+    if (failure)
       throw UserError(fmt::format("observer \"trace\": the folder {} cannot be made: {}", options.folder.string(),
-                                  trouble.message()));
+                                  failure.message()));
   }
   return std::make_shared<TraceObserver>(std::move(sources), std::move(options));
 }

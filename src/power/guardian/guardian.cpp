@@ -41,10 +41,11 @@ std::vector<RestoreReport> take_failed_restores() {
 }
 
 std::string description_of(const RestoreReport& report) {
-  std::string words = report.summary;
+  std::string text = report.summary;
   for (const auto& outcome : report.outcomes)
-    if (!outcome.result.ok()) words += "\n  " + (outcome.words.empty() ? outcome.result.message : outcome.words);
-  return words;
+    if (!outcome.result.ok())
+      text += "\n  " + (outcome.description.empty() ? outcome.result.message : outcome.description);
+  return text;
 }
 
 namespace {
@@ -127,7 +128,7 @@ void log(const Task& task, const RestoreReport& report) {
   std::ofstream out(task.environment.state_folder / "guardian.log", std::ios::app);
   out << iso_time(wall_seconds()) << ' ' << report.summary << '\n';
   for (const auto& outcome : report.outcomes)
-    if (!outcome.result.ok()) out << "  " << outcome.words << '\n';
+    if (!outcome.result.ok()) out << "  " << outcome.description << '\n';
 }
 
 }  // namespace

@@ -19,7 +19,7 @@ struct RestoreOutcome {
   RestoreStep step;
   ControlResult result;
   /// For users: "power limit 300 W again", "locked clocks: vanished with the restart of the machine".
-  std::string words;
+  std::string description;
 };
 
 /// Outcome of restoring a device.

@@ -30,8 +30,8 @@ static auto fields(ControlResult& result) {
   return std::tie(status, message);
 }
 static auto fields(RestoreOutcome& outcome) {
-  auto& [step, result, words] = outcome;
-  return std::tie(step, result, words);
+  auto& [step, result, description] = outcome;
+  return std::tie(step, result, description);
 }
 static auto fields(RestoreReport& report) {
   auto& [device, outcomes, complete, summary] = report;

@@ -89,13 +89,13 @@ class Restoring {
   void set(std::size_t position, ControlResult result) {
     auto& outcome = report.outcomes[position];
     outcome.result = std::move(result);
-    outcome.words = step_description(outcome.step) + (outcome.result.ok() ? "" : ": " + outcome.result.message);
+    outcome.description = step_description(outcome.step) + (outcome.result.ok() ? "" : ": " + outcome.result.message);
   }
   void try_step(std::size_t position) {
     auto& outcome = report.outcomes[position];
     if (restarted_ && (outcome.step.quantity || !round_.replay_after_restart)) {
       outcome.result = {};
-      outcome.words = step_description(outcome.step) + ": the change vanished with the restart of the machine";
+      outcome.description = step_description(outcome.step) + ": the change vanished with the restart of the machine";
       return;
     }
     tell(position);

@@ -63,12 +63,12 @@ std::optional<GpuMetrics> read_gpu_metrics(std::string_view bytes, std::string& 
     reason = "it is empty";
     return std::nullopt;
   }
-  const std::size_t said = static_cast<unsigned char>(bytes[0]) + 256u * static_cast<unsigned char>(bytes[1]);
+  const std::size_t stated = static_cast<unsigned char>(bytes[0]) + 256u * static_cast<unsigned char>(bytes[1]);
   const int format = static_cast<unsigned char>(bytes[2]), content = static_cast<unsigned char>(bytes[3]);
   GpuMetrics metrics;
   metrics.revision = fmt::format("{}.{}", format, content);
-  if (said != bytes.size()) {
-    reason = fmt::format("it has {} bytes and its header gives {}", bytes.size(), said);
+  if (stated != bytes.size()) {
+    reason = fmt::format("it has {} bytes and its header gives {}", bytes.size(), stated);
     return std::nullopt;
   }
   const auto layout = std::ranges::find_if(
@@ -77,8 +77,9 @@ std::optional<GpuMetrics> read_gpu_metrics(std::string_view bytes, std::string& 
     reason = fmt::format("revision {} is none that is known to count energy", metrics.revision);
     return std::nullopt;
   }
-  if (said < layout->bytes) {
-    reason = fmt::format("a table of revision {} has {} bytes, and this one {}", metrics.revision, layout->bytes, said);
+  if (stated < layout->bytes) {
+    reason =
+        fmt::format("a table of revision {} has {} bytes, and this one {}", metrics.revision, layout->bytes, stated);
     return std::nullopt;
   }
   if (const auto units = field<std::uint64_t>(bytes, layout->energy))

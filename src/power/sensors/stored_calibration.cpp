@@ -136,8 +136,8 @@ std::optional<TemperatureCoefficient> kept_temperature_coefficient(const SensorI
 std::filesystem::path store_temperature_coefficient(const SensorInfo& info, const TemperatureCoefficient& found) {
   const auto file = temperature_coefficient_file(info);
   if (file.empty()) throw Error("nowhere to keep the coefficient: HOME is not set (or give ERGOTUNE_DATA_DIR)");
-  std::error_code trouble;
-  std::filesystem::create_directories(file.parent_path(), trouble);
+  std::error_code failure;
+  std::filesystem::create_directories(file.parent_path(), failure);
   const nlohmann::ordered_json document{{"board", info.uuid.empty() ? info.id : info.uuid},
                                         {"driver", info.driver},
                                         {"watts_per_degree", found.watts_per_degree},

@@ -125,9 +125,9 @@ class JsonBuilder : public nlohmann::json_sax<Json> {
   bool end_array() override { return close(); }
   bool parse_error(std::size_t position, const std::string&, const nlohmann::detail::exception& error) override {
     // format: "[json.exception.parse_error.101] parse error at line 1, column 2: reason"
-    std::string words = error.what();
-    if (const auto colon = words.find(": "); colon != std::string::npos) words = words.substr(colon + 2);
-    throw UserError(fmt::format("this is not JSON: {}", words), place_at(position > 0 ? position - 1 : 0));
+    std::string message = error.what();
+    if (const auto colon = message.find(": "); colon != std::string::npos) message = message.substr(colon + 2);
+    throw UserError(fmt::format("this is not JSON: {}", message), place_at(position > 0 ? position - 1 : 0));
   }
 
  private:
@@ -236,9 +236,9 @@ Node parse_toml(const std::string& text, const std::string& file) {
     return from_toml(toml::parse(text, file), file);
   } catch (const toml::parse_error& error) {
     const auto& begin = error.source().begin;
-    const auto words = error.description();
-    const bool ascii = std::ranges::all_of(words, [](unsigned char c) { return c < 0x80; });
-    throw UserError(fmt::format("this is not TOML: {}{}", words,
+    const auto message = error.description();
+    const bool ascii = std::ranges::all_of(message, [](unsigned char c) { return c < 0x80; });
+    throw UserError(fmt::format("this is not TOML: {}{}", message,
                                 ascii ? "" : "; names and text that are not ASCII stand in quotes"),
                     {file, static_cast<int>(begin.line), static_cast<int>(begin.column)});
   } catch (const UserError& error) {  // an assertion of toml++ does not know its place

@@ -391,9 +391,8 @@ bool is_default(const RunConfig& settings, const Setting& setting) {
 
 std::string default_text(const Setting& setting) {
   if (!setting.otherwise.empty()) return std::string(setting.otherwise);
-  const std::string words =
-      std::visit([](const auto& value) { return text_of(value); }, value_of(RunConfig(), setting));
-  return setting.unit.empty() ? words : fmt::format("{} {}", words, setting.unit);
+  const std::string text = std::visit([](const auto& value) { return text_of(value); }, value_of(RunConfig(), setting));
+  return setting.unit.empty() ? text : fmt::format("{} {}", text, setting.unit);
 }
 
 std::string setting_rows() {

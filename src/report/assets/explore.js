@@ -42,8 +42,8 @@ const explore = {name: 'explore', title: 'Explore', settings: {},
     this.fillFilter();
     this.scatterPart(main); this.parallelPart(main); this.mapPart(main); this.eachPart(main);
   },
-  redraw() { this.tell(); drawAll(); },
-  tell() { if (this.counted) this.counted.textContent = `${keep.count()} of ${rows.n} configurations are shown`; },
+  redraw() { this.updateCount(); drawAll(); },
+  updateCount() { if (this.counted) this.counted.textContent = `${keep.count()} of ${rows.n} configurations are shown`; },
   fillFilter() {
     const s = element('div', {class: 'controls'});
     this.counted = element('span', {class: 'note', role: 'status'});
@@ -64,12 +64,12 @@ const explore = {name: 'explore', title: 'Explore', settings: {},
     if (names.length) s.append(selectOf('keep values of', [['', '...'], ...names], '', fill), chips);
     s.append(element('button', {onclick: () => { keep.clear(); fill(''); this.redraw(); }}, 'Show all'), this.counted);
     this.filter.replaceChildren(s);
-    this.tell();
+    this.updateCount();
   },
   scatterPart(main) {
     const s = this.settings, part = section(main, 'Scatter', 'Every configuration that worked. The line is the Pareto front of the two axes where both have a better side; click a point for all about it.');
     const set = name => value => { s[name] = value; drawOrWait(this.plot); };
-    const check = (words, name) => { const box = element('input', {type: 'checkbox', checked: s[name], onchange: () => set(name)(box.checked)}); return element('label', {}, box, words); };
+    const check = (label, name) => { const box = element('input', {type: 'checkbox', checked: s[name], onchange: () => set(name)(box.checked)}); return element('label', {}, box, label); };
     part.append(element('div', {class: 'controls'}, selectOf('x', choices(), s.x, set('x')), selectOf('y', choices(), s.y, set('y')),
       selectOf('colour', [['', 'one'], ['status', 'status'], ...choices()], s.colour, set('colour')), check('Pareto front', 'front'), check('convex hull', 'hull'), check('linear axes', 'linear')));
     this.plot = scatter(part, () => {
@@ -123,8 +123,8 @@ const explore = {name: 'explore', title: 'Explore', settings: {},
         }
         const stride = Math.max(1, Math.ceil(kept.length / 1500)), some = kept.filter((_, k) => k % stride === 0), lead = order.filter(k => best[k] >= 0);
         return {x: {title: name, names: order.map(k => String(p.values[k])), range: [-0.5, p.values.length - 0.5]}, y: {title: axisTitle('\u0000objective'), unit: unitOf('\u0000objective'), log: canBeLog(kept.map(i => values[i]), kept.length)},
-          series: [{x: some.map((i, k) => place[p.of[i]] + ((k * 2654435761 % 1000) / 1000 - 0.5) * 0.5), y: some.map(i => values[i]), stroke: colour('main'), only: true, dots: true, words: '', tell: k => `${show(values[some[k]], unitOf('\u0000objective'))}: ${rows.configuration(some[k])}`},
-            {x: lead.map(k => place[k]), y: lead.map(k => values[best[k]]), stroke: colour('accent'), dots: true, words: '', tell: k => `best with ${p.values[lead[k]]}: ${show(values[best[lead[k]]], unitOf('\u0000objective'))}`}]};
+          series: [{x: some.map((i, k) => place[p.of[i]] + ((k * 2654435761 % 1000) / 1000 - 0.5) * 0.5), y: some.map(i => values[i]), stroke: colour('main'), only: true, dots: true, label: '', hint: k => `${show(values[some[k]], unitOf('\u0000objective'))}: ${rows.configuration(some[k])}`},
+            {x: lead.map(k => place[k]), y: lead.map(k => values[best[k]]), stroke: colour('accent'), dots: true, label: '', hint: k => `best with ${p.values[lead[k]]}: ${show(values[best[lead[k]]], unitOf('\u0000objective'))}`}]};
       }, {name: 'by-' + name, height: 220, label: `${objectiveName()} by ${name}`});
     }
   },

@@ -31,19 +31,19 @@ function hullSection(parent, a) {
   const name = text => text + (unitOf(text) ? ` (${unitOf(text)})` : '');
   const least = key => Math.min(...a.hull.map(p => p[key]));
   const outline = [...a.hull, a.hull[0]];
-  const words = p => `${show(p.time, 's')}, ${show(p.energy, 'J')}: ${describe(p.configuration)}`;
+  const hintOf = p => `${show(p.time, 's')}, ${show(p.energy, 'J')}: ${describe(p.configuration)}`;
   lines(part, () => ({x: {title: name(a.speed)}, y: {title: name(a.efficiency)}, series: [
-    {x: outline.map(p => p.speed), y: outline.map(p => p.efficiency), stroke: colour('accent'), dots: true, words: 'convex hull', tell: i => words(outline[i])},
-    {x: [least('speed'), q.fastest.speed], y: [q.fastest.efficiency, q.fastest.efficiency], stroke: colour('bad'), dash: [5, 5], words: 'fastest', tell: () => words(q.fastest)},
-    {x: [q.most_efficient.speed, q.most_efficient.speed], y: [least('efficiency'), q.most_efficient.efficiency], stroke: colour('good'), dash: [5, 5], words: 'most efficient', tell: () => words(q.most_efficient)}]}),
+    {x: outline.map(p => p.speed), y: outline.map(p => p.efficiency), stroke: colour('accent'), dots: true, label: 'convex hull', hint: i => hintOf(outline[i])},
+    {x: [least('speed'), q.fastest.speed], y: [q.fastest.efficiency, q.fastest.efficiency], stroke: colour('bad'), dash: [5, 5], label: 'fastest', hint: () => hintOf(q.fastest)},
+    {x: [q.most_efficient.speed, q.most_efficient.speed], y: [least('efficiency'), q.most_efficient.efficiency], stroke: colour('good'), dash: [5, 5], label: 'most efficient', hint: () => hintOf(q.most_efficient)}]}),
     {name: 'speed-efficiency', height: 340, label: 'Speed against efficiency'});
   const facts = element('ul', {}), fact = text => facts.append(element('li', {}, text));
   fact(`The most efficient configuration needs ${percent(q.energy_saved)} less energy than the fastest and is ${percent(q.speed_lost)} slower.`);
   fact(`${q.beat_fastest_in_energy} configurations are more efficient than the fastest, ${q.beat_most_efficient_in_speed} are faster than the most efficient, ${q.beat_both} are both.`);
-  fact(`Two configurations whose times differ by at most 1 % differ in energy by a factor of up to ${digits(a.spread.energy_within_one_percent, 3)}: time alone does not tell energy.`);
+  fact(`Two configurations whose times differ by at most 1 % differ in energy by a factor of up to ${digits(a.spread.energy_within_one_percent, 3)}: time alone does not predict energy.`);
   part.append(facts);
 }
-function correlations(parent, influences, words) {
+function correlations(parent, influences, findings) {
   const sureness = a => a.r.toFixed(2) + ` (${a.low.toFixed(2)} to ${a.high.toFixed(2)})${a.p < 0.05 ? '*' : ''}`;
   const strength = c => Math.abs((c.efficiency || c.speed).r);
   const list = [...influences].sort((a, b) => strength(b) - strength(a)).slice(0, 12);
@@ -54,7 +54,7 @@ function correlations(parent, influences, words) {
   table(part, ['name', 'kind', 'speed', ...(withEnergy ? ['efficiency'] : [])], list.map(c =>
     [element('code', {}, c.name), c.kind + (c.moves ? ', moves' : ''), sureness(c.speed),
      ...(withEnergy ? [c.efficiency === undefined ? '–' : sureness(c.efficiency)] : [])]), [2, 3]);
-  for (const text of words) part.append(element('p', {}, text));
+  for (const text of findings) part.append(element('p', {}, text));
 }
 function centrality(parent, objectives) {
   const list = Object.entries(objectives).filter(([, c]) => c.minima > 0);
@@ -63,7 +63,7 @@ function centrality(parent, objectives) {
     'lies within so much of the best. A line that is high at the left belongs to an easy space: most searches end at the best.');
   lines(part, () => ({x: {title: 'within so much of the best (%)'}, y: {title: 'share of the ends of searches (%)', range: [0, 100]},
     series: list.map(([name, c], k) => ({x: c.curve.map(at => 100 * (at.p - 1)), y: c.curve.map(at => 100 * at.share), stroke: palette[k % palette.length], dots: true,
-      words: `${name} (${c.minima} local minima)`}))}), {name: 'centrality', label: 'Proportion of centrality'});
+      label: `${name} (${c.minima} local minima)`}))}), {name: 'centrality', label: 'Proportion of centrality'});
 }
 function againstDefault(parent, a) {
   const share = n => `${n} (${percent(n / a.of)})`;
@@ -76,8 +76,8 @@ function predictions(parent, found) {
   const part = section(parent, `${found.quantity}: modelled beside ${found.provenance}`, `Each configuration as a model of all the others predicts it: modelled. ` +
     `The median error is ${percent(found.median_error)}, and ${percent(found.coverage)} of the ${found.provenance} values lie within the intervals of 95 %. The dashed line is where both are equal.`);
   lines(part, () => ({x: {title: found.provenance, unit: found.unit, log: true}, y: {title: 'modelled', unit: found.unit, log: true}, series: [
-    {x: ends, y: ends, stroke: colour('soft'), dash: [5, 5], words: 'equal'},
-    {x: seen, y: modelled, stroke: colour('main'), dots: true, only: true, words: 'configurations', tell: i => `${show(seen[i], found.unit)}, modelled ${range(found.points[i].modelled)}`}]}),
+    {x: ends, y: ends, stroke: colour('soft'), dash: [5, 5], label: 'equal'},
+    {x: seen, y: modelled, stroke: colour('main'), dots: true, only: true, label: 'configurations', hint: i => `${show(seen[i], found.unit)}, modelled ${range(found.points[i].modelled)}`}]}),
     {name: `predictions-${found.quantity}`, height: 300, label: `Predicted ${found.quantity}`});
   table(part, ['configuration', found.provenance, 'modelled', '95 %'], found.points.filter(p => p.configuration).map(p =>
     [element('code', {}, describe(p.configuration)), show(p[found.provenance], found.unit), show(p.modelled.value, found.unit), range(p.modelled)]), [1, 2]);
@@ -112,7 +112,7 @@ const findingsView = {name: 'findings', title: 'Findings',
     if (!a) { if (!main.children.length || !figures.length) section(main, 'Findings', 'Too few configurations worked to say more.'); return; }
     if (a.quadrants && a.spread) hullSection(main, a);
     if (a.against_default && a.against_default.of > 0) againstDefault(section(main, 'Against the default'), a.against_default);
-    if (a.influences.length) correlations(main, a.influences, a.words);
+    if (a.influences.length) correlations(main, a.influences, a.findings);
     centrality(main, a.centrality.objectives);
   },
   update(what) { if (what === 'head' && !model.findings && !this.busy) this.fill(); },

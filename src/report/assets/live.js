@@ -20,7 +20,7 @@ function badge() {
   node.className = 'badge' + (model.lost ? ' lost' : live ? ' live' : '');
   node.textContent = model.over ? 'the page\'s server has ended; "ergotune watch" starts another' : model.lost ? 'connection lost, trying again' : model.loading !== null ? `reading ${model.loading}` : live ? 'live' : 'at rest';
 }
-// The document is asked for again when rows came, at most every two seconds, and not by a page that nobody looks at.
+// The document is asked for again when rows came, at most every two seconds, and not by a page that is not visible.
 async function refreshHead(mine) {
   if (headWanted) return;
   headWanted = true;

@@ -1,5 +1,5 @@
 'use strict';
-// The page's data and its words. Every number comes from the program; what is worked out here are pictures of them.
+// The page's data and its texts. Every number comes from the program; what is worked out here are pictures of them.
 const data = JSON.parse(document.getElementById('data').textContent);
 const byId = id => document.getElementById(id);
 const element = (tag, attributes = {}, ...children) => {
@@ -117,7 +117,7 @@ const rows = {
   },
 };
 
-// Names to choose from, as [key, words].
+// Names to choose from, as [key, label].
 const objectiveName = () => model.head ? model.head.objective.name : 'objective';
 function labelOf(key) {
   if (key === '\u0000objective') return objectiveName();
@@ -146,7 +146,7 @@ function choices({parameters = true} = {}) {
 const varying = () => rows.parameters.filter(p => p.values.length > 1);
 const selectOf = (label, list, value, change) => {
   const select = element('select', {onchange: () => change(select.value)},
-    ...list.map(([key, words]) => element('option', {value: key, selected: key === value}, words)));
+    ...list.map(([key, label]) => element('option', {value: key, selected: key === value}, label)));
   return element('label', {}, label, select);
 };
 

@@ -1,4 +1,4 @@
-// Figures: drawn by the same few strokes on a canvas and as SVG. Colours of Okabe and Ito tell groups apart for all eyes;
+// Figures: drawn by the same few strokes on a canvas and as SVG. Colours of Okabe and Ito distinguish groups for all eyes;
 // the scale for numbers runs from dark blue to yellow (cividis).
 const palette = ['#0072b2', '#d55e00', '#009e73', '#cc79a7', '#e69f00', '#56b4e9', '#8c6bb1', '#999999'];
 const cividis = [[0, 34, 78], [53, 69, 108], [102, 105, 112], [148, 142, 119], [200, 186, 101], [254, 232, 56]];
@@ -31,8 +31,8 @@ class CanvasSurface {
   cloud(px, py, n, of, colours, r) {
     const {width, height} = this.c.canvas, ratio = this.c.getTransform().a, image = this.c.getImageData(0, 0, width, height);
     const pixels = new Uint32Array(image.data.buffer), s = Math.max(1, Math.round(2 * r * ratio));
-    const inks = colours.map(words => {
-      const [red, green, blue] = words.startsWith('#') ? [1, 3, 5].map(k => parseInt(words.slice(k, k + 2), 16)) : words.match(/\d+/g).map(Number);
+    const inks = colours.map(ink => {
+      const [red, green, blue] = ink.startsWith('#') ? [1, 3, 5].map(k => parseInt(ink.slice(k, k + 2), 16)) : ink.match(/\d+/g).map(Number);
       return (255 << 24 | blue << 16 | green << 8 | red) >>> 0;
     });
     for (let i = 0; i < n; ++i) {
@@ -42,15 +42,15 @@ class CanvasSurface {
     }
     this.c.putImageData(image, 0, 0);
   }
-  text(x, y, words, {fill, size = 12, anchor = 'start', turn = 0, bold = false}) {
+  text(x, y, string, {fill, size = 12, anchor = 'start', turn = 0, bold = false}) {
     this.c.save(); this.c.translate(x, y); this.c.rotate(turn);
     this.c.font = `${bold ? 600 : 400} ${size}px system-ui, sans-serif`; this.c.fillStyle = fill;
     this.c.textAlign = anchor === 'middle' ? 'center' : anchor;
-    if (bold) { this.c.strokeStyle = colour('paper'); this.c.lineWidth = 4; this.c.lineJoin = 'round'; this.c.strokeText(words, 0, 0); }  // legible on dots
-    this.c.fillText(words, 0, 0); this.c.restore();
+    if (bold) { this.c.strokeStyle = colour('paper'); this.c.lineWidth = 4; this.c.lineJoin = 'round'; this.c.strokeText(string, 0, 0); }  // legible on dots
+    this.c.fillText(string, 0, 0); this.c.restore();
   }
 }
-const escaped = words => String(words).replace(/[&<>"']/g, c => ({'&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;'}[c]));
+const escaped = string => String(string).replace(/[&<>"']/g, c => ({'&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;'}[c]));
 class SvgSurface {
   constructor(width, height) { this.width = width; this.height = height; this.parts = []; }
   put(text) { this.parts.push(text); }
@@ -61,9 +61,9 @@ class SvgSurface {
   area(points, fill) { this.put(`<polygon fill="${fill}" points="${points.map(([x, y]) => this.n(x) + ',' + this.n(y)).join(' ')}"/>`); }
   rect(x, y, w, h, fill) { this.put(`<rect x="${this.n(x)}" y="${this.n(y)}" width="${this.n(w)}" height="${this.n(h)}" fill="${fill}"/>`); }
   dot(x, y, r, fill) { this.put(`<circle cx="${this.n(x)}" cy="${this.n(y)}" r="${r}" fill="${fill}"/>`); }
-  text(x, y, words, {fill, size = 12, anchor = 'start', turn = 0, bold = false}) {
+  text(x, y, string, {fill, size = 12, anchor = 'start', turn = 0, bold = false}) {
     this.put(`<text x="${this.n(x)}" y="${this.n(y)}" fill="${fill}" font-size="${size}" text-anchor="${anchor}"${bold ? ` font-weight="600" paint-order="stroke" stroke="${colour('paper')}" stroke-width="4" stroke-linejoin="round"` : ''}` +
-      `${turn ? ` transform="rotate(${turn * 180 / Math.PI} ${this.n(x)} ${this.n(y)})"` : ''}>${escaped(words)}</text>`);
+      `${turn ? ` transform="rotate(${turn * 180 / Math.PI} ${this.n(x)} ${this.n(y)})"` : ''}>${escaped(string)}</text>`);
   }
   toString() {
     return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${this.width} ${this.height}" font-family="system-ui, sans-serif">` +
@@ -106,7 +106,7 @@ function figure(parent, {name, height = 300, label, paint, find, csv, choose, or
   if (csv) tools.append(element('button', {title: 'Save its numbers as CSV', onclick: () => save(name + '.csv', 'text/csv', own.csv())}, 'CSV'));
   parent.append(element('div', {class: 'figure'}, canvas, tools));
   if (find) {
-    const tell = (found, x, y) => {
+    const showHint = (found, x, y) => {
       tip.hidden = !found;
       if (!found) return;
       tip.textContent = found.text;
@@ -114,9 +114,9 @@ function figure(parent, {name, height = 300, label, paint, find, csv, choose, or
       tip.style.top = Math.min(y + 14, window.innerHeight - 90) + 'px';
     };
     const at = event => { const box = canvas.getBoundingClientRect(); return find(event.clientX - box.left, event.clientY - box.top); };
-    canvas.addEventListener('pointermove', event => tell(at(event), event.clientX, event.clientY));
-    canvas.addEventListener('pointerleave', () => tell(null));
-    canvas.addEventListener('blur', () => tell(null));
+    canvas.addEventListener('pointermove', event => showHint(at(event), event.clientX, event.clientY));
+    canvas.addEventListener('pointerleave', () => showHint(null));
+    canvas.addEventListener('blur', () => showHint(null));
     if (choose) canvas.addEventListener('click', event => { const found = at(event); if (found) choose(found); });
     let k = -1;
     if (order) canvas.addEventListener('keydown', event => {
@@ -124,7 +124,7 @@ function figure(parent, {name, height = 300, label, paint, find, csv, choose, or
       if (step && list.length) {
         k = (k + step + list.length) % list.length;
         const box = canvas.getBoundingClientRect();
-        tell(list[k], box.left + list[k].x, box.top + list[k].y);
+        showHint(list[k], box.left + list[k].x, box.top + list[k].y);
         event.preventDefault();
       } else if (event.key === 'Enter' && list[k] && choose) choose(list[k]);
     });
@@ -134,7 +134,7 @@ function figure(parent, {name, height = 300, label, paint, find, csv, choose, or
   drawOrWait(own);
   return own;
 }
-// Only what is in sight is drawn at once: an interaction waits for no figure that nobody looks at.
+// Only what is in sight is drawn at once: an interaction waits for no figure that is not visible.
 function drawOrWait(own) {
   const box = own.canvas.getBoundingClientRect();
   own.stale = box.bottom < -100 || box.top > window.innerHeight + 100;
@@ -188,11 +188,11 @@ function frame(surface, width, height, {x, y, left = 70, bottom = 44, top = 14, 
   const horizontal = axisOf(x, left, width - right), vertical = axisOf(y, height - bottom, top);
   let free = -Infinity;
   for (const tick of horizontal.ticks) {
-    const at = horizontal.place(tick), words = horizontal.text(tick);
+    const at = horizontal.place(tick), string = horizontal.text(tick);
     surface.line([[at, top], [at, height - bottom]], {stroke: line});
-    if (at - 3.4 * words.length < free) continue;
-    surface.text(at, height - bottom + 16, words, {fill: soft, size: 11, anchor: 'middle'});
-    free = at + 3.4 * words.length + 6;
+    if (at - 3.4 * string.length < free) continue;
+    surface.text(at, height - bottom + 16, string, {fill: soft, size: 11, anchor: 'middle'});
+    free = at + 3.4 * string.length + 6;
   }
   free = Infinity;
   for (const tick of vertical.ticks) {

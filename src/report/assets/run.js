@@ -38,7 +38,7 @@ function topTable(parent) {
 }
 function failureTable(parent) {
   if (!model.head.failures.length) return;
-  const part = section(parent, 'Failures', 'The commonest first, with the words of the first configuration of each kind.');
+  const part = section(parent, 'Failures', 'The commonest first, with the message of the first configuration of each kind.');
   table(part, ['status', 'configurations', 'example', 'message'], model.head.failures.map(f =>
     [f.status, f.count, element('code', {}, describe(f.configuration)), element('pre', {}, f.message || '(no message was recorded)')]), [1]);
 }
@@ -76,7 +76,7 @@ function convergence(parent) {
 }
 
 const placeOf = row => row ? rows.place.get(row.row) : undefined;
-const bestAndDefault = () => model.head ? [{place: placeOf(model.head.default), words: 'default', fill: colour('bad')}, {place: placeOf(model.head.best), words: 'best', fill: colour('good')}] : [];
+const bestAndDefault = () => model.head ? [{place: placeOf(model.head.default), label: 'default', fill: colour('bad')}, {place: placeOf(model.head.best), label: 'best', fill: colour('good')}] : [];
 function tradeOff(parent) {
   if (!rows.columns.has('time') || !rows.columns.has('energy') || rows.n < 2) return;
   const part = section(parent, 'Time against energy', 'Every configuration that worked; down and to the left is better. The line is the Pareto front: nothing is both faster and needs less energy.');
@@ -117,10 +117,10 @@ function deviceStrip(parent) {
       return {x: {title: 'time', unit: 's', range: device.t.length ? [0, Math.max(1, device.t[device.t.length - 1] - from)] : undefined},
         y: {title, unit},
         spans: spans().map(s => ({...s, from: s.from - from, to: s.to - from})),
-        series: [{x: known.map(i => device.t[i] - from), y: known.map(i => device[key][i]), stroke: colour('main'), words: '',
+        series: [{x: known.map(i => device.t[i] - from), y: known.map(i => device[key][i]), stroke: colour('main'), label: '',
             gap: k => k > 0 && device.t[known[k]] - device.t[known[k - 1]] > 1,
-            tell: k => `${clock(device.t[known[k]])}: ${show(device[key][known[k]], unit)}${device.reasons[known[k]] ? ', ' + device.reasons[known[k]] : ''}`},
-          ...(known.length && key === 'core_mhz' ? [{x: marks.map(([, i]) => device.t[i] - from), y: marks.map(() => Math.max(...known.map(i => device[key][i]))), stroke: colour('bad'), only: true, dots: true, words: 'held down', tell: k => marks[k][0]}] : [])]};
+            hint: k => `${clock(device.t[known[k]])}: ${show(device[key][known[k]], unit)}${device.reasons[known[k]] ? ', ' + device.reasons[known[k]] : ''}`},
+          ...(known.length && key === 'core_mhz' ? [{x: marks.map(([, i]) => device.t[i] - from), y: marks.map(() => Math.max(...known.map(i => device[key][i]))), stroke: colour('bad'), only: true, dots: true, label: 'held down', hint: k => marks[k][0]}] : [])]};
     };
     const own = lines(cell, spec, {name: key, height: 170, label: title});
     return {key, cell, own};
@@ -139,11 +139,11 @@ function liveStatus(parent) {
   const part = section(parent, 'Progress');
   const cards = element('div', {class: 'cards'}), bar = element('div', {}), slots = element('div'), buttons = element('div', {class: 'controls'});
   const note = element('p', {class: 'note', role: 'status'});
-  const button = (words, what, title) => element('button', {title, onclick: async () => {
-    note.textContent = 'asked: ' + words;
+  const button = (label, what, title) => element('button', {title, onclick: async () => {
+    note.textContent = 'asked: ' + label;
     const answer = await ask(what);
     if (answer.error) note.textContent = answer.error;
-  }}, words);
+  }}, label);
   const pause = button('Pause', 'pause', 'Nothing new is begun until you resume'), resume = button('Resume', 'resume', 'Go on');
   buttons.append(button('Stop after the current', 'stop', 'What runs ends; the search ends with the best so far'), pause, resume,
     button('Confirm now', 'confirm', 'The search ends; the best are measured again, side by side'));
@@ -166,21 +166,21 @@ function liveStatus(parent) {
     } else bar.style.width = run && run.ended_at ? '100%' : '0';
     slots.replaceChildren();
     if (live && live.slots.length) table(slots, ['slot', 'now', 'for'], live.slots.map(s => [s.slot, element('code', {}, s.configuration), duration(live.at - s.since)]), [0]);
-    if (live) for (const words of live.notes) slots.append(element('p', {class: 'note'}, 'note: ' + words));
+    if (live) for (const note of live.notes) slots.append(element('p', {class: 'note'}, 'note: ' + note));
   };
 }
 
 function logPart(parent) {
   const part = section(parent, 'Log'), box = element('div', {class: 'log', role: 'log', tabindex: 0});
   part.append(box);
-  let told = 0;
+  let shown = 0;
   return () => {
     part.hidden = !model.log.length;
-    if (told > model.log.length) { box.replaceChildren(); told = 0; }
+    if (shown > model.log.length) { box.replaceChildren(); shown = 0; }
     const below = box.scrollTop + box.clientHeight >= box.scrollHeight - 30;
-    for (const line of model.log.slice(told)) box.append(element('div', {class: line.level}, clock(line.time) + ' ' + line.text));
+    for (const line of model.log.slice(shown)) box.append(element('div', {class: line.level}, clock(line.time) + ' ' + line.text));
     while (box.children.length > 600) box.firstChild.remove();
-    told = model.log.length;
+    shown = model.log.length;
     if (below) box.scrollTop = box.scrollHeight;
   };
 }

@@ -52,30 +52,30 @@ function scatter(parent, spec, more = {}) {
     for (const line of s.lines ? s.lines(xs, ys, i => px[i] === px[i], n) : [])
       surface.line(line.points.map(([a, b]) => [h.place(a), v.place(b)]), line);
     let legend = 0;
-    const tell = (fill, words) => { surface.dot(width - right + 14, 24 + 16 * legend, 4, fill); surface.text(width - right + 22, 28 + 16 * legend++, words.slice(0, 12), {fill: colour('soft'), size: 11}); };
-    if (s.colour) for (const [fill, words] of tint.legend) tell(fill, words);
+    const legendEntry = (fill, label) => { surface.dot(width - right + 14, 24 + 16 * legend, 4, fill); surface.text(width - right + 22, 28 + 16 * legend++, label.slice(0, 12), {fill: colour('soft'), size: 11}); };
+    if (s.colour) for (const [fill, label] of tint.legend) legendEntry(fill, label);
     for (const mark of s.marks || []) {
       const i = mark.place;
       if (i === undefined || px[i] !== px[i]) continue;
       surface.dot(px[i], py[i], 6, mark.fill);
-      surface.text(px[i] + (px[i] > width - 130 ? -9 : 9), py[i] - 7, mark.words, {fill: mark.fill, bold: true, anchor: px[i] > width - 130 ? 'end' : 'start'});
+      surface.text(px[i] + (px[i] > width - 130 ? -9 : 9), py[i] - 7, mark.label, {fill: mark.fill, bold: true, anchor: px[i] > width - 130 ? 'end' : 'start'});
     }
     last = {px, py, n, s, box};
   };
-  const told = (i, s) => `${labelOf(s.x.key)} ${show(rows.values(s.x.key)[i], unitOf(s.x.key))}, ${labelOf(s.y.key)} ${show(rows.values(s.y.key)[i], unitOf(s.y.key))}` +
+  const hintOf = (i, s) => `${labelOf(s.x.key)} ${show(rows.values(s.x.key)[i], unitOf(s.x.key))}, ${labelOf(s.y.key)} ${show(rows.values(s.y.key)[i], unitOf(s.y.key))}` +
     `${s.colour ? `, ${labelOf(s.colour)} ${s.colour === 'status' ? rows.statusOf(i) : valueWords(s.colour, i)}` : ''}\n${rows.configuration(i)}`;
   const find = (x, y) => {
     if (!last) return null;
     let best = -1, least = 144;
     for (let i = 0; i < last.n; ++i) { const dx = last.px[i] - x, dy = last.py[i] - y, d = dx * dx + dy * dy; if (d < least) { least = d; best = i; } }
-    return best < 0 ? null : {place: best, text: told(best, last.s), x: last.px[best], y: last.py[best]};
+    return best < 0 ? null : {place: best, text: hintOf(best, last.s), x: last.px[best], y: last.py[best]};
   };
   const order = () => {
     if (!last) return [];
     const list = [];
     for (let i = 0; i < last.n; ++i) if (last.px[i] === last.px[i]) list.push(i);
     list.sort((a, b) => last.py[b] - last.py[a]);
-    return list.slice(0, 500).map(i => ({place: i, text: told(i, last.s), x: last.px[i], y: last.py[i]}));
+    return list.slice(0, 500).map(i => ({place: i, text: hintOf(i, last.s), x: last.px[i], y: last.py[i]}));
   };
   const csv = () => {
     const s = spec(), xs = rows.values(s.x.key), ys = rows.values(s.y.key);
@@ -130,7 +130,7 @@ function hullOf(xs, ys, good, n) {
   return [...half(list), ...half(list.reverse()).slice(1)];
 }
 
-// Lines over x: series [{x: list, y: list, stroke, steps, words, dash, dots}], spans [{from, to, fill}].
+// Lines over x: series [{x: list, y: list, stroke, steps, label, dash, dots}], spans [{from, to, fill}].
 function lines(parent, spec, more = {}) {
   let last = null;
   const paint = (surface, width, height) => {
@@ -148,14 +148,14 @@ function lines(parent, spec, more = {}) {
       const points = [];
       for (let i = 0; i < one.x.length; ++i) {
         const at = [h.place(one.x[i]), v.place(one.y[i])];
-        spots.push({x: at[0], y: at[1], text: (one.words ? one.words + ': ' : '') + (one.tell ? one.tell(i) : `${show(one.x[i], s.x.unit)}, ${show(one.y[i], s.y.unit)}`)});
+        spots.push({x: at[0], y: at[1], text: (one.label ? one.label + ': ' : '') + (one.hint ? one.hint(i) : `${show(one.x[i], s.x.unit)}, ${show(one.y[i], s.y.unit)}`)});
         if (one.steps && points.length) points.push([at[0], points[points.length - 1][1]]);
         if (one.gap && one.gap(i)) { surface.line(points.splice(0), {stroke: one.stroke, width: 1.6, dash: one.dash}); }
         points.push(at);
         if (one.dots) surface.dot(at[0], at[1], one.x.length > 300 ? 1.3 : 2.5, one.stroke);
       }
       if (!one.only) surface.line(points, {stroke: one.stroke, width: 1.8, dash: one.dash});
-      if (one.words && series.length > 1) { surface.dot(box.left + 12, box.top + 10 + 15 * k, 4, one.stroke); surface.text(box.left + 20, box.top + 14 + 15 * k, one.words, {fill: colour('soft'), size: 11}); }
+      if (one.label && series.length > 1) { surface.dot(box.left + 12, box.top + 10 + 15 * k, 4, one.stroke); surface.text(box.left + 20, box.top + 14 + 15 * k, one.label, {fill: colour('soft'), size: 11}); }
     });
     last = spots;
   };
@@ -164,7 +164,7 @@ function lines(parent, spec, more = {}) {
     for (const spot of last || []) { const d = (spot.x - x) ** 2 + ((spot.y - y) ** 2) / 4; if (d < least) { least = d; best = spot; } }
     return best;
   };
-  const csv = () => { const s = spec(); return [['series', s.x.title || 'x', s.y.title || 'y'], ...s.series.flatMap(one => Array.from(one.x, (x, i) => [one.words || '', x, one.y[i]]))]; };
+  const csv = () => { const s = spec(); return [['series', s.x.title || 'x', s.y.title || 'y'], ...s.series.flatMap(one => Array.from(one.x, (x, i) => [one.label || '', x, one.y[i]]))]; };
   return figure(parent, {height: 240, paint, find, csv, order: () => last || [], ...more});
 }
 
@@ -242,8 +242,8 @@ function heat(parent, spec) {
       const cell = cells[vy * ox.length + vx], t = to > from ? (f(cell.value) - f(from)) / (f(to) - f(from)) : 0.5;
       const bright = turned ? 1 - t : t;
       surface.rect(left + x * w, bottom - (y + 1) * h, w - 1, h - 1, cell.count ? shade(bright) : colour('line'));
-      const words = cell.count ? show(cell.value, s.how === 'count' ? '' : unitOf(s.key), 3) : '';
-      if (w > 6.4 * words.length + 4 && h > 14) surface.text(left + (x + 0.5) * w, bottom - (y + 0.5) * h + 4, words, {fill: bright > 0.55 ? '#111' : '#fff', size: 11, anchor: 'middle'});
+      const text = cell.count ? show(cell.value, s.how === 'count' ? '' : unitOf(s.key), 3) : '';
+      if (w > 6.4 * text.length + 4 && h > 14) surface.text(left + (x + 0.5) * w, bottom - (y + 0.5) * h + 4, text, {fill: bright > 0.55 ? '#111' : '#fff', size: 11, anchor: 'middle'});
     }));
     ox.forEach((v, x) => { if (x % every(ox.length, width - left, 42) === 0) surface.text(left + (x + 0.5) * w, bottom + 15, String(s.px.values[v]), {fill: colour('soft'), size: 11, anchor: 'middle'}); });
     oy.forEach((v, y) => { if (y % every(oy.length, bottom, 16) === 0) surface.text(left - 6, bottom - (y + 0.5) * h + 4, String(s.py.values[v]).slice(0, 9), {fill: colour('soft'), size: 11, anchor: 'end'}); });
@@ -256,8 +256,8 @@ function heat(parent, spec) {
     const {s, cells, ox, oy, left, bottom, w, h} = last, cx = Math.floor((x - left) / w), cy = Math.floor((bottom - y) / h);
     if (!(cx >= 0 && cx < ox.length && cy >= 0 && cy < oy.length)) return null;
     const cell = cells[oy[cy] * ox.length + ox[cx]];
-    const words = `${s.px.name} ${s.px.values[ox[cx]]}, ${s.py.name} ${s.py.values[oy[cy]]}: `;
-    return {text: words + (cell.count ? `${s.how} ${show(cell.value, s.how === 'count' ? '' : unitOf(s.key))} of ${cell.count}\n${rows.configuration(cell.place)}` : 'nothing that worked'), place: cell.place, x, y};
+    const text = `${s.px.name} ${s.px.values[ox[cx]]}, ${s.py.name} ${s.py.values[oy[cy]]}: `;
+    return {text: text + (cell.count ? `${s.how} ${show(cell.value, s.how === 'count' ? '' : unitOf(s.key))} of ${cell.count}\n${rows.configuration(cell.place)}` : 'nothing that worked'), place: cell.place, x, y};
   };
   const csv = () => { const s = spec(), cells = cellsOf(s.px, s.py, s.key, s.how, s.shown); return [[s.px.name, s.py.name, `${s.how} ${labelOf(s.key)}`, 'configurations'], ...cells.map((c, k) => [s.px.values[k % s.px.values.length], s.py.values[Math.floor(k / s.px.values.length)], c.value, c.count])]; };
   return figure(parent, {name: 'map', height: 340, paint, find, csv, choose: found => found.place !== undefined && openDetail(found.place), label: 'Map of two parameters'});

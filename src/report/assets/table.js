@@ -65,28 +65,28 @@ const quantityRows = m => [...Object.entries(m.quantities || {}).map(([name, q])
   [name, show(q.value, unitOf(name), 6), q.half_width > 0 ? '± ' + show(q.half_width, unitOf(name), 2) : '', q.n, [q.method, q.sensor, q.provenance === 'measured' ? '' : q.provenance].filter(Boolean).join(', ')]),
   ...Object.entries(m.metrics || {}).map(([name, v]) => [name, show(v, unitOf(name), 6), '', '', 'metric'])];
 function detailOf(box, i, all) {
-  const words = text => element('p', {}, text);
+  const paragraph = text => element('p', {}, text);
   box.append(element('code', {}, rows.configuration(i)));
   if (!all) {  // a saved page: what its columns hold
     table(box, ['', '', ''], [...rows.columns.keys()].filter(n => !n.startsWith('\u0000') && rows.values(n)[i] === rows.values(n)[i]).map(n =>
       [n, show(rows.values(n)[i], unitOf(n), 6), (h => h > 0 ? '± ' + show(h, unitOf(n), 2) : '')((rows.halfWidths.get(n) || [])[i])]), [1]);
     return;
   }
-  box.append(words(all.status + (all.confirmation_repeats ? `, confirmed in ${all.confirmation_repeats} rounds` : '')));
+  box.append(paragraph(all.status + (all.confirmation_repeats ? `, confirmed in ${all.confirmation_repeats} rounds` : '')));
   if (all.message) box.append(element('pre', {}, all.message));
-  for (const warning of all.warnings || []) box.append(words('note: ' + warning));
+  for (const warning of all.warnings || []) box.append(paragraph('note: ' + warning));
   table(box, ['quantity', 'value', '95 %', 'n', 'how'], quantityRows(all), [1, 3]);
   for (const k of all.macros) {
     box.append(element('h3', {}, 'Macros' + (k.kernel ? ' of ' + k.kernel : '')), element('code', {}, Object.entries(k.macros).map(([n, v]) => `-D${n}=${v}`).join(' ') || 'none'));
   }
   if (all.command) box.append(element('h3', {}, 'Measure it again'), element('pre', {}, all.command));
-  if (all.trace) { box.append(element('h3', {}, 'Power trace')); lines(box, () => ({x: {title: 'time', unit: 's'}, y: {title: 'power', unit: 'W'}, series: all.trace.power.map((p, k) => ({x: p.time, y: p.value, stroke: palette[k], words: p.name}))}), {name: 'power-trace'}); }
+  if (all.trace) { box.append(element('h3', {}, 'Power trace')); lines(box, () => ({x: {title: 'time', unit: 's'}, y: {title: 'power', unit: 'W'}, series: all.trace.power.map((p, k) => ({x: p.time, y: p.value, stroke: palette[k], label: p.name}))}), {name: 'power-trace'}); }
   if (all.measurements.length > 1 || all.measurements[0]?.times.length > 1) {
     box.append(element('h3', {}, 'Measurements'));
     table(box, ['row', 'kind', 'status', 'when', objectiveName(), 'samples'], all.measurements.map(m => [m.row, m.kind + (m.stage ? ' ' + m.stage : ''), m.status, clock(m.finished_at),
       show(valueOf(m, objectiveName()), model.head.objective.unit), m.times.length]), [0, 4, 5]);
     const timed = all.measurements.filter(m => m.times.length > 1);
-    if (timed.length) lines(box, () => ({x: {title: 'sample'}, y: {title: 'time', unit: 's'}, series: timed.slice(0, 8).map((m, k) => ({x: m.times.map((_, j) => j + 1), y: m.times, stroke: palette[k], words: `row ${m.row}`, dots: true, only: true}))}), {name: 'samples', height: 180, label: 'Times of single samples'});
+    if (timed.length) lines(box, () => ({x: {title: 'sample'}, y: {title: 'time', unit: 's'}, series: timed.slice(0, 8).map((m, k) => ({x: m.times.map((_, j) => j + 1), y: m.times, stroke: palette[k], label: `row ${m.row}`, dots: true, only: true}))}), {name: 'samples', height: 180, label: 'Times of single samples'});
   }
 }
 async function openDetail(i) {

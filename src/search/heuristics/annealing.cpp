@@ -31,7 +31,7 @@ class Walk : public StrategyBase {
   }
   double temperature() const {
     const auto length = static_cast<double>(length_);
-    const double progress = std::fmod(static_cast<double>(told()), length) / length;
+    const double progress = std::fmod(static_cast<double>(tell_count()), length) / length;
     return hot_ * std::pow(fall_, progress);
   }
   double hot() const { return hot_; }
@@ -40,7 +40,7 @@ class Walk : public StrategyBase {
     constexpr int kFreeSteps = 300;
     if (!has_current_) {
       const auto starts = static_cast<std::size_t>(integer("sample"));
-      if (told() == 0 && starts > 1) {
+      if (tell_count() == 0 && starts > 1) {
         propose_all(space().latin_hypercube(starts, random()));
       } else if (std::isfinite(best_value())) {
         move_to(best());
@@ -61,7 +61,7 @@ class Walk : public StrategyBase {
   void learn(ConfigurationIndex index, double now, const Outcome&) override {
     if (has_current_)
       consider(index);
-    else if (std::isfinite(now) && now <= best_value() && told() >= static_cast<std::uint64_t>(integer("sample")))
+    else if (std::isfinite(now) && now <= best_value() && tell_count() >= static_cast<std::uint64_t>(integer("sample")))
       move_to(index);
   }
   void consider(ConfigurationIndex index) {

@@ -149,7 +149,7 @@ class MultiStart : public LocalSearch {
 
  protected:
   void advance(std::size_t wanted) override {
-    if (!sampled_ && told() == 0) {
+    if (!sampled_ && tell_count() == 0) {
       sampled_ = true;
       starts_ = space().latin_hypercube(static_cast<std::size_t>(integer("sample")), random());
       propose_all(starts_);

@@ -131,7 +131,7 @@ class GreyWolf : public Population {
     std::sort(pack.begin(), pack.end(), [](auto& a, auto& b) { return a.value < b.value; });
     for (const Member& member : pack) remember(member);
     const double length = static_cast<double>(context().budget > 0 ? context().budget : 300);
-    const double progress = std::fmod(static_cast<double>(told()), length) / length;
+    const double progress = std::fmod(static_cast<double>(tell_count()), length) / length;
     const double a = 2 * (1 - progress);
     std::vector<Member> moved;
     for (const Member& wolf : members()) {

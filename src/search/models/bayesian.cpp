@@ -50,10 +50,10 @@ class Bayesian : public StrategyBase {
   void learn(ConfigurationIndex index, double value, const Outcome& outcome) override {
     if (value <= best_value()) {
       improved_ = true;
-      last_improvement_ = told();
+      last_improvement_ = tell_count();
     }
-    if (told() > paid_) overhead_.evaluated(outcome.seconds, still() >= patience());
-    paid_ = told();
+    if (tell_count() > paid_) overhead_.evaluated(outcome.seconds, still() >= patience());
+    paid_ = tell_count();
     keep_best(index, value);
     if (observations_.size() >= model_limit() && places_.count(index) == 0) return;
     twins_.observe(index, std::isfinite(value), value);
@@ -71,13 +71,13 @@ class Bayesian : public StrategyBase {
   void advance(std::size_t wanted) override {
     if (!started_) {
       started_ = true;
-      if (told() <= 1 && queued() == 0) {  // the default configuration alone is not an initial design
+      if (tell_count() <= 1 && queued() == 0) {  // the default configuration alone is not an initial design
         propose_all(space().low_discrepancy(std::max(initial_size(), wanted), random()));
         return;
       }
     }
-    if (outstanding() > 0 && told() < initial_size() / 2) return;  // nothing to learn from yet
-    if (told() == 0 || !std::isfinite(best_value()) || observations_.size() >= model_limit()) {
+    if (outstanding() > 0 && tell_count() < initial_size() / 2) return;  // nothing to learn from yet
+    if (tell_count() == 0 || !std::isfinite(best_value()) || observations_.size() >= model_limit()) {
       exploit(wanted);
       return;
     }
@@ -241,7 +241,7 @@ class Bayesian : public StrategyBase {
 
   /// Evaluations without improvement after which the model is no longer used exclusively: more if it sees all
   /// configurations.
-  std::uint64_t patience() const { return candidates_.whole() ? 60 + told() / 2 : 20 + told() / 8; }
+  std::uint64_t patience() const { return candidates_.whole() ? 60 + tell_count() / 2 : 20 + tell_count() / 8; }
 
   /// Proposes the model's choice; without improvement for long, alternates with neighbours of the best and with
   /// evolution.
@@ -251,7 +251,7 @@ class Bayesian : public StrategyBase {
     if (still() >= patience() && still() % 3 == 2 && evolve()) return true;
     return propose_best();
   }
-  std::uint64_t still() const { return told() + outstanding() - last_improvement_; }
+  std::uint64_t still() const { return tell_count() + outstanding() - last_improvement_; }
 
   /// A step without the model, which takes microseconds: its last ranking, children of the best, and occasionally a
   /// random configuration.
@@ -382,7 +382,7 @@ class Bayesian : public StrategyBase {
   OverheadBudget overhead_;
   Feasibility feasibility_;
   std::vector<Observation> observations_;
-  std::vector<std::pair<double, ConfigurationIndex>> waiting_, best_;  ///< told, not taken in; the best told, in order
+  std::vector<std::pair<double, ConfigurationIndex>> waiting_, best_;  ///< not taken in yet; the best, in order
   std::unordered_map<ConfigurationIndex, std::size_t> places_;
   std::vector<float> mean_, deviation_, log_feasible_;
   std::vector<std::pair<double, std::size_t>> gains_;

@@ -106,7 +106,7 @@ double RecordedColumn::half_width(std::size_t row) const {
 Measurement Recording::measurement(std::size_t row) const {
   Measurement result;
   result.status = statuses[row];
-  if (const auto words = messages.find(row); words != messages.end()) result.message = words->second;
+  if (const auto message = messages.find(row); message != messages.end()) result.message = message->second;
   if (const auto notes = row_warnings.find(row); notes != row_warnings.end()) result.warnings = notes->second;
   for (const RecordedColumn& column : columns) {
     const double value = column.value[row];

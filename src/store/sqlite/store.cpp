@@ -421,10 +421,10 @@ const std::filesystem::path& Store::file() const { return state_->database.file(
 SessionLock::SessionLock(const std::filesystem::path& store, std::int64_t session) {
   const std::filesystem::path file = fmt::format("{}-session{}.lock", store.string(), session);
   lock_ = std::make_unique<FileLock>(file);
-  std::error_code trouble;
-  const bool taken = lock_->take(trouble);
-  if (trouble)
-    throw UserError(fmt::format("cannot make the lock of a session: {}", trouble.message()), {file.string(), 0, 0});
+  std::error_code failure;
+  const bool taken = lock_->take(failure);
+  if (failure)
+    throw UserError(fmt::format("cannot make the lock of a session: {}", failure.message()), {file.string(), 0, 0});
   if (taken) return;
   const long pid = lock_->holder();
   throw UserError(fmt::format("session {} is being tuned by {}; wait until it has ended (then this command goes on "

@@ -424,8 +424,8 @@ bool Ledger::take_confirm_request() const {
   return true;
 }
 
-void Ledger::tell(const SessionProgress& progress) {
-  if (options_.live) options_.live->tell(progress);
+void Ledger::report(const SessionProgress& progress) {
+  if (options_.live) options_.live->set_progress(progress);
 }
 
 void Ledger::show(bool held) {

@@ -150,7 +150,7 @@ class Ledger : private RunJournal {
   /// Returns true once after a web page has requested to end the search and confirm its best.
   bool take_confirm_request() const;
   /// Publishes the progress of the search to web pages.
-  void tell(const SessionProgress& progress);
+  void report(const SessionProgress& progress);
   /// Whether the session is published to web pages.
   bool shows() const { return options_.live != nullptr; }
 

@@ -75,7 +75,7 @@ void LiveSession::describe(std::int64_t session, bool on_cpu, std::vector<std::s
   show({.state = "running", .phase = {}, .stage = {}, .slots = {}});
 }
 
-void LiveSession::tell(const SessionProgress& progress) {
+void LiveSession::set_progress(const SessionProgress& progress) {
   progress_ = progress;
   progress_.last = nullptr;
   reported_ = true;
@@ -89,7 +89,7 @@ void LiveSession::show(const Now& now) {
   Json slots = Json::array();
   for (const OnDevice& slot : now.slots)
     slots.push_back({{"slot", slot.slot}, {"configuration", slot.configuration}, {"since", slot.since}});
-  const Json words{{"session", session_},
+  const Json state{{"session", session_},
                    {"process", ::getpid()},
                    {"at", wall_seconds()},
                    {"on_cpu", on_cpu_},
@@ -102,7 +102,7 @@ void LiveSession::show(const Now& now) {
                    {"slots", std::move(slots)},
                    {"progress", reported_ ? document(progress_) : Json(nullptr)},
                    {"notes", notes_}};
-  file_->set_state(json_text(words));
+  file_->set_state(json_text(state));
 }
 
 void LiveSession::take_back(std::uint32_t requests) {

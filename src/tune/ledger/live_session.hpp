@@ -24,7 +24,7 @@ class LiveSession {
   /// Sets the session's id in the store and the fields that do not change.
   void describe(std::int64_t session, bool on_cpu, std::vector<std::string> notes);
   /// Sets the progress of the search; SessionProgress::last is ignored.
-  void tell(const SessionProgress& progress);
+  void set_progress(const SessionProgress& progress);
 
   struct OnDevice {
     std::size_t slot = 0;

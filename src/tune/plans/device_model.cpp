@@ -184,7 +184,7 @@ DeviceModel measure_device_model(const DeviceModelOptions& options) {
   setup.energy = true;
   PreparedSession prepared = prepare_session(load_for(setup), setup);
   for (const std::string& note : prepared.notes) {
-    if (options.tell) options.tell("note: " + note);
+    if (options.notify) options.notify("note: " + note);
   }
   if (prepared.space->size() < 3) refuse_one_clock(prepared);
   auto ledger = prepared.open_ledger({}, options.interrupted);
@@ -257,17 +257,18 @@ DeviceModel model_of_gpu(const SetupOptions& options, const std::string& device,
   // Stored beside the fit, so that a killed sweep continues.
   const std::filesystem::path file = device_model_file(of.gpu);
   if (!file.empty()) {
-    std::error_code trouble;
-    std::filesystem::create_directories(file.parent_path(), trouble);
-    if (!trouble) fresh.setup.run.store = file.parent_path() / "model.db";
+    std::error_code failure;
+    std::filesystem::create_directories(file.parent_path(), failure);
+    if (!failure) fresh.setup.run.store = file.parent_path() / "model.db";
   }
   fresh.interrupted = options.interrupted;
-  fresh.tell = options.tell;
-  if (options.tell) {
-    options.tell(
+  fresh.notify = options.notify;
+  if (options.notify) {
+    options.notify(
         "fitting the power-frequency model of this device first, with a kernel that loads all of it (about 20 s)");
-    fresh.sampling.progress = [tell = options.tell](const PowerSample& sample, std::size_t done, std::size_t total) {
-      tell(fmt::format("{} of {}: {:.0f} MHz, {:.1f} W", done, total, sample.clock_mhz, sample.power_w));
+    fresh.sampling.progress = [notify = options.notify](const PowerSample& sample, std::size_t done,
+                                                        std::size_t total) {
+      notify(fmt::format("{} of {}: {:.0f} MHz, {:.1f} W", done, total, sample.clock_mhz, sample.power_w));
     };
   }
   DeviceModel model = measure_device_model(fresh);

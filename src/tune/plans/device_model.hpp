@@ -70,7 +70,7 @@ struct DeviceModelOptions {
   SamplingOptions sampling;
   const std::atomic<bool>* interrupted = nullptr;
   /// Receives messages for the user, line by line.
-  std::function<void(const std::string&)> tell;
+  std::function<void(const std::string&)> notify;
 };
 
 /// Measures the full-load kernel at a few clocks and fits the model. On a live device the sweep uses a ControlSession

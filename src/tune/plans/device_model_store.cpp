@@ -107,8 +107,8 @@ std::filesystem::path device_model_file(const std::string& gpu) {
 std::filesystem::path store_device_model(const DeviceModel& model) {
   const std::filesystem::path file = device_model_file(model.of.gpu);
   if (file.empty()) throw Error("nowhere to keep the model: HOME is not set (or give ERGOTUNE_DATA_DIR)");
-  std::error_code trouble;
-  std::filesystem::create_directories(file.parent_path(), trouble);
+  std::error_code failure;
+  std::filesystem::create_directories(file.parent_path(), failure);
   if (const int code = write_file(file, json_text(document_of(model), 2) + "\n"); code != 0)
     throw Error(fmt::format("cannot write {}: {}", file.string(), std::strerror(code)));
   return file;

@@ -72,15 +72,15 @@ void PlanRun::evaluate(const PlanStage& stage, std::vector<ConfigurationIndex> i
   ListSource list(std::move(indices),
                   [&](const ConfigurationRequest& wanted, const Measurement& measurement, bool fresh) {
                     note_requested(wanted.index);
-                    tell(stage, wanted.index, measurement, fresh, progress);
+                    report(stage, wanted.index, measurement, fresh, progress);
                     return !each || each(wanted.index, measurement, fresh);
                   });
   list.set_objective_quantity("energy");
   ledger_.drive(list);
 }
 
-void PlanRun::tell(const PlanStage& stage, ConfigurationIndex index, const Measurement& measurement, bool fresh,
-                   SessionProgress& progress) {
+void PlanRun::report(const PlanStage& stage, ConfigurationIndex index, const Measurement& measurement, bool fresh,
+                     SessionProgress& progress) {
   if (!options_.progress) return;
   fresh ? ++progress.evaluated : ++progress.resumed;
   progress.failed += !usable(measurement.status);

@@ -38,8 +38,8 @@ class PlanRun {
   /// Measures the configurations of `indices` that are not known yet and reports them as progress of the stage. `each`,
   /// if given, receives every result and stops the evaluation by returning false.
   void evaluate(const PlanStage& stage, std::vector<ConfigurationIndex> indices, const Each& each = {});
-  void tell(const PlanStage& stage, ConfigurationIndex index, const Measurement& measurement, bool fresh,
-            SessionProgress& progress);
+  void report(const PlanStage& stage, ConfigurationIndex index, const Measurement& measurement, bool fresh,
+              SessionProgress& progress);
   /// Counts a configuration as requested, once.
   void note_requested(ConfigurationIndex index);
   /// The search's measurement of a configuration, even if a later confirmation replaced it, so that a plan that

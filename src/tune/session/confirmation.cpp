@@ -95,8 +95,12 @@ void ConfirmationSource::take(const ConfigurationRequest& wanted, const Measurem
 }
 
 Confirmation::Confirmation(Ledger& ledger, Objective& objective, Leaderboard& standing,
-                           std::optional<ConfigurationIndex> beside, Tell tell)
-    : ledger_(ledger), objective_(objective), standing_(standing), beside_(beside), tell_(std::move(tell)) {}
+                           std::optional<ConfigurationIndex> beside, ReportTimeLeft report_time_left)
+    : ledger_(ledger),
+      objective_(objective),
+      standing_(standing),
+      beside_(beside),
+      report_time_left_(std::move(report_time_left)) {}
 
 /// The candidates to confirm next, with the leader and, once in a run, the default configuration, which come first: a
 /// small budget leaves out the last ones.
@@ -272,13 +276,14 @@ bool Confirmation::confirm(std::vector<ConfigurationIndex> candidates, int round
   if (rounds_now == 0) return false;
   const std::size_t all = candidates.size() * static_cast<std::size_t>(rounds_now);
   std::size_t before = all;
-  const auto tell = [&](std::size_t left) {
+  const auto report = [&](std::size_t left) {
     done_ += before - left;
     before = left;
-    if (tell_) tell_(so_far(candidates).seconds * static_cast<double>(left + expected_further_));
+    if (report_time_left_)
+      report_time_left_(so_far(candidates).seconds * static_cast<double>(left + expected_further_));
   };
   ledger_.set_phase("confirming");
-  tell(all);
+  report(all);
   for (const ConfigurationIndex index : candidates)
     if (!is_confirmed(index)) searched_.try_emplace(index, standing_.judged(index));
   // Where repeats take longer than expected, the first candidates are compared all the same.
@@ -287,7 +292,7 @@ bool Confirmation::confirm(std::vector<ConfigurationIndex> candidates, int round
     cut_short_ = cut_short_ || room < wanted;
     return must-- > 0 ? std::max(room, kExpectedCandidates) : room < wanted ? 0 : wanted;
   };
-  ConfirmationSource source(candidates, rounds_now, gpu_, next_round_, tell, another);
+  ConfirmationSource source(candidates, rounds_now, gpu_, next_round_, report, another);
   if (!ledger_.drive(source).empty()) return false;
   if (source.gpus().size() > 1 && lost_gpus_++ < kLostGpus) return confirm(std::move(candidates), rounds);
   next_round_ += rounds_now;

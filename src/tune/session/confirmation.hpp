@@ -63,13 +63,13 @@ class ConfirmationSource : public Source {
 class Confirmation {
  public:
   /// Receives the expected remaining time in s, including rounds that are likely to follow.
-  using Tell = std::function<void(double seconds_left)>;
+  using ReportTimeLeft = std::function<void(double seconds_left)>;
   /// How many more repeats the budget allows after these.
   using Room = std::function<std::size_t(const RepeatCost& so_far)>;
-  /// `beside`: is confirmed with the others when it works (the default). `tell`: called when a batch begins, and after
-  /// each measurement.
+  /// `beside`: is confirmed with the others when it works (the default). `report_time_left`: called when a batch
+  /// begins, and after each measurement.
   Confirmation(Ledger& ledger, Objective& objective, Leaderboard& standing, std::optional<ConfigurationIndex> beside,
-               Tell tell);
+               ReportTimeLeft report_time_left);
   /// The best candidates side by side, then whoever could still be better than what was confirmed, then those between
   /// whom it is open. `fresh`: something was measured since; else what was confirmed before is not measured again.
   /// `room`: as far as it reaches, fewer candidates and repeats where that is too little for all.
@@ -124,7 +124,7 @@ class Confirmation {
   Objective& objective_;
   Leaderboard& standing_;
   std::optional<ConfigurationIndex> beside_;
-  Tell tell_;
+  ReportTimeLeft report_time_left_;
   std::set<ConfigurationIndex> unconfirmable_;                           ///< none of their repeats worked
   std::map<ConfigurationIndex, std::vector<ConfirmationRound>> rounds_;  ///< of this confirmation
   std::map<ConfigurationIndex, Measurement> searched_;                   ///< what they were judged by before

@@ -58,9 +58,9 @@ std::shared_ptr<void> wait_for_lock(const DeviceInfo& device, const std::functio
       const std::lock_guard guard(mutex);
       if (auto ours = held[file].lock()) return ours;
       auto lock = std::make_shared<FileLock>(file, true);
-      std::error_code trouble;
-      if (lock->take(trouble)) {
-        if (trouble) return nullptr;
+      std::error_code failure;
+      if (lock->take(failure)) {
+        if (failure) return nullptr;
         held[file] = lock;
         return lock;
       }

@@ -108,7 +108,7 @@ void Search::progress(const ConfigurationResult* last, const std::string& phase,
   progress.gpus = gpus_;
   progress.phase = phase;
   progress.last = last;
-  ledger_.tell(progress);
+  ledger_.report(progress);
   if (options_.progress) options_.progress(progress);
 }
 

@@ -50,9 +50,9 @@ std::vector<std::string> names_in(const ObjectiveSpec& spec) {
 /// Throws UserError for a metric that names an unknown quantity and hence never has a value. Metrics that the objective
 /// does not use may name quantities that are not measured this time (of an observer that was not requested), but no
 /// unknown ones.
-void refuse_empty_metrics(const Problem& problem, const std::vector<std::string>& said,
+void refuse_empty_metrics(const Problem& problem, const std::vector<std::string>& declared,
                           const std::vector<std::string>& observed, const Recording* recording) {
-  std::vector<std::string> known = said;
+  std::vector<std::string> known = declared;
   for (const auto& [name, value] : problem.constants) known.push_back(name);
   for (const auto& [device, values] : problem.constants_by_device)
     for (const auto& [name, value] : values) known.push_back(name);
@@ -87,7 +87,7 @@ void refuse_empty_metrics(const Problem& problem, const std::vector<std::string>
 }
 
 /// Whether these quantities are measured without being requested.
-bool says(const Problem& problem, const QuantityInfo& info) {
+bool declares(const Problem& problem, const QuantityInfo& info) {
   if (problem.program && (info.name == "idle_subtracted_energy" || info.name == "corrected_energy")) return false;
   switch (info.producer) {
     case Producer::observer:
@@ -110,23 +110,23 @@ void validate_objective_quantities(const SetupOptions& options, const Problem& p
   std::vector<std::string> observed;
   for (const ObserverSpec& spec : problem.observers)
     for (std::string& name : quantities_of(spec)) observed.push_back(std::move(name));
-  std::vector<std::string> said = observed;
+  std::vector<std::string> declared = observed;
   for (const QuantityInfo& info : quantities()) {
-    if (says(problem, info)) said.emplace_back(info.name);
+    if (declares(problem, info)) declared.emplace_back(info.name);
   }
-  for (std::string& name : per_kernel_quantities(problem)) said.push_back(std::move(name));
+  for (std::string& name : per_kernel_quantities(problem)) declared.push_back(std::move(name));
   if (problem.program)
-    for (const auto& [name, pattern] : problem.program->output) said.push_back(name);
+    for (const auto& [name, pattern] : problem.program->output) declared.push_back(name);
   if (recording) {
-    said.clear();
-    for (const RecordedColumn& column : recording->columns) said.push_back(column.name);
+    declared.clear();
+    for (const RecordedColumn& column : recording->columns) declared.push_back(column.name);
   }
-  for (const Metric& metric : problem.metrics) said.push_back(metric.name);
-  said.insert(said.end(), options.further_metrics.begin(), options.further_metrics.end());
-  refuse_empty_metrics(problem, said, observed, recording);
+  for (const Metric& metric : problem.metrics) declared.push_back(metric.name);
+  declared.insert(declared.end(), options.further_metrics.begin(), options.further_metrics.end());
+  refuse_empty_metrics(problem, declared, observed, recording);
   const Objective objective = objective_of(problem, options.further_metrics);
   for (const std::string& name : objective.quantities()) {
-    if (std::ranges::find(said, name) != said.end()) continue;
+    if (std::ranges::find(declared, name) != declared.end()) continue;
     const std::string what = fmt::format("objective \"{}\": unknown quantity \"{}\"", problem.objective.text, name);
     if (const std::string observer = recording ? "" : observer_of(name); !observer.empty()) {
       const bool named = observer == "counters";
@@ -135,7 +135,7 @@ void validate_objective_quantities(const SetupOptions& options, const Problem& p
                       named ? fmt::format(", or [observers] counters = {{ metrics = [\"{}\"] }}", name) : ""),
           problem.objective.place);
     }
-    throw UserError(fmt::format("{}{}{}", what, suggestion(name, said),
+    throw UserError(fmt::format("{}{}{}", what, suggestion(name, declared),
                                 recording ? "" : "; [metrics] of the problem file makes more"),
                     problem.objective.place);
   }

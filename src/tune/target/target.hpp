@@ -47,7 +47,7 @@ struct SetupOptions {
   /// "model"`).
   bool needs_model = false;
   /// Receives messages for the user while the target is opened, line by line, for example while a model is fitted.
-  std::function<void(const std::string&)> tell;
+  std::function<void(const std::string&)> notify;
   const std::atomic<bool>* interrupted = nullptr;
   /// Changes the problem once the device's properties are known, for example to add a limit that Kernel Tuner implies.
   std::function<void(Problem&, const Constants& properties)> adapt;

@@ -150,8 +150,8 @@ void begin() {
   if (!session.wants(CaptureRequest::Mode::capture) && !session.wants(CaptureRequest::Mode::list)) return;
   void* library = open_cupti();
   if (!library)
-    return session.tell(
-        {"trouble", "CUPTI, by which CUDA programs are watched, cannot be opened; ERGOTUNE_CUPTI names libcupti.so"});
+    return session.send(
+        {"note", "CUPTI, by which CUDA programs are watched, cannot be opened; ERGOTUNE_CUPTI names libcupti.so"});
   using Subscribe = int(Handle*, void (*)(void*, int, std::uint32_t, const void*), void*);
   using Enable = int(std::uint32_t, Handle, int, std::uint32_t);
   auto* subscribe = reinterpret_cast<Subscribe*>(dlsym(library, "cuptiSubscribe"));
@@ -159,8 +159,8 @@ void begin() {
   Handle subscriber = nullptr;
   const int code = subscribe && enable ? subscribe(&subscriber, on_event, nullptr) : -1;
   if (code != 0)
-    return session.tell(
-        {"trouble", "CUPTI takes no subscriber (" + std::to_string(code) + "): 39 is another profiler in the program"});
+    return session.send(
+        {"note", "CUPTI takes no subscriber (" + std::to_string(code) + "): 39 is another profiler in the program"});
   (void)enable(1, subscriber, kResource, kModuleLoaded);
   for (const std::uint32_t callback : {kLaunchKernel, kLaunchKernelPerThread, kLaunchCooperative,
                                        kLaunchCooperativePerThread, kLaunchKernelEx, kLaunchKernelExPerThread})

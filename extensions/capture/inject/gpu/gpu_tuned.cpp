@@ -110,7 +110,7 @@ void report(TunedLaunch& tuned) {
   unsigned grid[3], block[3];
   std::copy_n(tuned.replacement.grid.begin(), 3, grid);
   std::copy_n(tuned.replacement.block.begin(), 3, block);
-  Session::get().tell(
+  Session::get().send(
       {"used", tuned.kernel, tuned.description, description_of(shape_of(grid, block)), std::to_string(launches)});
 }
 
@@ -148,7 +148,7 @@ void ask(TunedLaunch& tuned, const Call& call) {
   if (failure.empty())
     tuned.state = State::unverified;
   else
-    Session::get().tell({"failed", tuned.kernel, tuned.description, failure});
+    Session::get().send({"failed", tuned.kernel, tuned.description, failure});
 }
 
 /// Has the command change the clock for this kernel, where that pays, when the stream gets to it.
@@ -158,7 +158,7 @@ void follow_clock(const TunedLaunch& tuned, Handle stream) {
   if (clock.mhz <= 0 || !call_in_stream) return;
   // Never destroyed: a stream may still reach a point that uses it.
   static auto* const follower = new ClockFollower(clock.common_mhz, clock.latency, [](double mhz) {
-    quietly([mhz] { Session::get().tell({"clock", std::to_string(mhz)}); });
+    quietly([mhz] { Session::get().send({"clock", std::to_string(mhz)}); });
   });
   if (!follower->differs(clock.mhz) || is_recording(stream) || !follower->queued(clock.mhz, clock.seconds)) return;
   const auto reached = [](void* kernel_clock) {
@@ -207,7 +207,7 @@ std::optional<int> launch_both(const Call& call, TunedLaunch& tuned, LaunchKerne
   if (verification.verdict == Verdict::unchanged)
     verification.reason = "its launches changed no memory, so that it cannot be verified";
   tuned.state = verification.verdict == Verdict::same ? State::used : State::left;
-  if (tuned.state == State::left) Session::get().tell({"failed", tuned.kernel, tuned.description, verification.reason});
+  if (tuned.state == State::left) Session::get().send({"failed", tuned.kernel, tuned.description, verification.reason});
   return verification.own;
 }
 
@@ -244,7 +244,7 @@ std::optional<int> launch_tuned(const Call& call, LaunchKernel* driver, OwnLaunc
     return code;
   }
   tuned->state = State::left;
-  Session::get().tell({"failed", tuned->kernel, tuned->description, "it could not be launched"});
+  Session::get().send({"failed", tuned->kernel, tuned->description, "it could not be launched"});
   return std::nullopt;
 }
 

@@ -139,14 +139,14 @@ void OpenclCapture::take_argument(cl_kernel informed, cl_uint position, const Ar
   CapturedArgument argument;
   argument.name = argument_text(informed, position, kArgName);
   argument.type = plain_type(argument_text(informed, position, kArgTypeName));
-  const std::string words = "its argument " + (argument.name.empty() ? std::to_string(position) : argument.name);
+  const std::string which = "its argument " + (argument.name.empty() ? std::to_string(position) : argument.name);
   cl_uint address = 0;
   if (!argument_info(informed, position, kArgAddress, address))
-    throw Refused("the driver does not report " + words, true);
-  if (value.shared_virtual) throw Refused(words + " is shared virtual memory, whose extent is unknown", true);
+    throw Refused("the driver does not report " + which, true);
+  if (value.shared_virtual) throw Refused(which + " is shared virtual memory, whose extent is unknown", true);
   for (const std::string_view type : {"image", "sampler_t", "pipe", "queue_t", "event_t", "reserve_id_t"})
     if (argument.type.starts_with(type))
-      throw Refused(words + " is " + argument.type + "; only buffers and values are captured", true);
+      throw Refused(which + " is " + argument.type + "; only buffers and values are captured", true);
   if (address == kAddressLocal) {
     argument.kind = CapturedArgument::Kind::local_memory;
     argument.local_bytes = value.size;
@@ -172,9 +172,9 @@ void OpenclCapture::take_buffer(CapturedArgument& argument, const ArgumentValue&
     argument.bytes.assign(sizeof memory, std::byte{0});
     return;
   }
-  const std::string words = "its argument " + argument.name;
+  const std::string which = "its argument " + argument.name;
   if (info_of<cl_uint>(next().GetMemObjectInfo, memory, kMemType) != kMemObjectBuffer)
-    throw Refused(words + " is an image or a pipe; only buffers are captured", true);
+    throw Refused(which + " is an image or a pipe; only buffers are captured", true);
   // parts of one buffer are one memory only where they are the same part
   cl_mem whole = info_of<cl_mem>(next().GetMemObjectInfo, memory, kMemAssociated);
   const auto offset = whole ? info_of<std::size_t>(next().GetMemObjectInfo, memory, kMemOffset) : 0;
@@ -187,7 +187,7 @@ void OpenclCapture::take_buffer(CapturedArgument& argument, const ArgumentValue&
     const bool overlaps = (others_parent ? others_parent : other.memory) == whole &&
                           offset < others_offset + other.bytes && others_offset < offset + bytes;
     if (overlaps && (offset != others_offset || bytes != other.bytes))
-      throw Refused(words + " and another one overlap in one buffer", true);
+      throw Refused(which + " and another one overlap in one buffer", true);
   }
   bytes_ += bytes;
   if (bytes_ > Session::get().wishes().most_bytes)

@@ -10,7 +10,7 @@ bool same(const LaunchShape& a, const LaunchShape& b) {
          (a.block_is_open || a.block == b.block);
 }
 
-/// Compiles what the answer says; the words of what failed, or nothing.
+/// Compiles what the answer says; the message of what failed, or nothing.
 std::string build(TunedLaunch& tuned, cl_context context, cl_device_id device, const Answer& answer,
                   std::size_t arguments) {
   const char* text = answer.code.c_str();
@@ -41,7 +41,7 @@ std::shared_ptr<TunedLaunch> ask(cl_command_queue queue, cl_device_id device, co
   const std::string failure = build(*tuned, info_of<cl_context>(next().GetCommandQueueInfo, queue, CL_QUEUE_CONTEXT),
                                     device, *answer, kernel.arguments.size());
   tuned->use = failure.empty();
-  if (!tuned->use) Session::get().tell({"failed", kernel.name, tuned->description, failure});
+  if (!tuned->use) Session::get().send({"failed", kernel.name, tuned->description, failure});
   return tuned;
 }
 
@@ -107,7 +107,7 @@ std::optional<cl_int> launch_tuned(cl_command_queue queue, KernelState& kernel, 
     }
   }
   tuned->use = false;
-  Session::get().tell({"failed", kernel.name, tuned->description, "it could not be launched"});
+  Session::get().send({"failed", kernel.name, tuned->description, "it could not be launched"});
   return std::nullopt;
 }
 
@@ -116,7 +116,7 @@ void report_tuned() {
   for (const auto& [name, tuned] : reported().used) {
     const std::lock_guard of_it(tuned->mutex);
     if (tuned->launches)
-      Session::get().tell(
+      Session::get().send(
           {"used", name, tuned->description, description_of(tuned->shape), std::to_string(tuned->launches)});
     tuned->launches = 0;
   }
