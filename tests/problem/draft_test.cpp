@@ -352,7 +352,7 @@ __global__ void f(const Pulse* pulses, Pair* pairs, int n) {
   if (i < n) { stage[threadIdx.x] = pulses[i]; pairs[i].b = stage[threadIdx.x].x; }
 })";
   const Problem f = problem("f.cu", source + "int main() { f<<<100, 64, 64 * sizeof(Pulse)>>>(p, q, 6400); }");
-  EXPECT_THAT(counts(f), ElementsAre("32 * (N_SIZE)", "16 * (N_SIZE)"));
+  EXPECT_THAT(counts(f), ElementsAre("32 * N_SIZE", "16 * N_SIZE"));
   EXPECT_EQ(f.kernel().arguments[0].type, ElementType::uint8);
   EXPECT_THAT(problem("g.cu", source).kernel().launch.shared_memory_bytes.text(), HasSubstr("32 * "));
   EXPECT_THAT(draft("n.cu",
@@ -462,7 +462,7 @@ TEST_F(Draft, SeesWritesToMembersAndThroughReferences) {
     const Problem k = parse_problem(draft.text, folder_ / "p.toml");
     EXPECT_EQ(k.kernel().arguments[0].access, Access::read_write) << written;
     EXPECT_THAT(draft.questions, Not(Contains(ContainsRegex("^p: .*number of elements")))) << written;
-    EXPECT_EQ(counts(k)[0], "16 * (N_SIZE)") << written;
+    EXPECT_EQ(counts(k)[0], "16 * N_SIZE") << written;
   }
   for (const char* written : {"v[i].x = p[i].x;", "float4& w = v[i]; w.x = p[i].y; w.y = 1;", "v[i] = {0, 0, 0, 0};"}) {
     const Problem k = parse_problem(drafted(written).text, folder_ / "p.toml");
@@ -554,6 +554,34 @@ void run(float* x, float* y, int rows_here, int cols) { )" +
                            "rows<<<ceil(rows_here / 4), dim3(64, 4)>>>(x, y, rows_here, cols);",      // a function
                            "rows<<<25, dim3(64, 4)>>>(x, y, rows_here, cols);"})  // covers less with another block
     EXPECT_THAT(launched(host), HasSubstr("# CHECK: what the launch covers")) << host;
+}
+
+TEST_F(Draft, TakesTheGridHoweverTheHostDivides) {
+  const auto grid = [&](const std::string& host) {
+    const std::string text =
+        draft("k.cu",
+              "#ifndef ITEMS\n#define ITEMS 4\n#endif\n"
+              "template <int THREADS> __global__ void k(const float* x, float* y, unsigned n) {\n"
+              "  const unsigned base = blockIdx.x * THREADS * ITEMS + threadIdx.x;\n"
+              "  for (int it = 0; it < ITEMS; ++it) {\n    const unsigned i = base + unsigned(it) * THREADS;\n"
+              "    if (i >= n) break;\n    y[i] = x[i];\n  }\n}\n"
+              "void run(int argc, const float* x, float* y) {\n  const unsigned n = argc > 1 ? atoi(\"9\") : 1 << 20;\n"
+              "  constexpr int threads = 256;\n  constexpr int tile = threads * ITEMS;\n" +
+                  host + "\n  k<threads><<<blocks, threads>>>(x, y, n);\n}\n")
+            .text;
+    const Problem problem = parse_problem(text, folder_ / "p.toml");
+    const Launch& launch = problem.kernel().launch;
+    const Constants sizes{{"N_SIZE", Value(10000)}, {"THREADS_VALUE", Value(64)}, {"ITEMS", Value(8)}};
+    EXPECT_EQ(problem.constants.at("N_SIZE"), Value(1 << 20)) << text;
+    return launch.grid.empty() ? 0 : launch.grid[0].evaluate(sizes).as_integer();
+  };
+  for (const char* host :
+       {"unsigned blocks = unsigned((n + threads * ITEMS - 1) / (threads * ITEMS));",
+        "auto blocks = static_cast<unsigned>((n + threads * ITEMS - 1) / (threads * ITEMS));",
+        "int blocks = div_up(n, threads * ITEMS);", "size_t blocks = (n + tile - 1) / tile;",
+        "size_t blocks = (n - 1) / tile + 1;", "int blocks = std::ceil(double(n) / (threads * ITEMS));",
+        "auto blocks = std::min<size_t>((n + tile - 1) / tile, 65535);"})
+    EXPECT_EQ(grid(host), 20) << host;
 }
 
 TEST_F(Draft, AQuotientOfAPositionDoesNotBoundTheThreads) {
@@ -857,6 +885,63 @@ int main() {
 }
 #endif
 )";
+
+TEST_F(Draft, AnArrayThatFewThreadsUseBoundsNoBlock) {
+  for (const char* use :
+       {"if (threadIdx.x < 4) sums[threadIdx.x] = 0;", "int t = threadIdx.x; if (t < 4) sums[t] = 0;"}) {
+    const std::string text = draft("k.cu",
+                                   "#ifndef WG\n#define WG 256\n#endif\n"
+                                   "__global__ void k(int n, const int* a, int* bins) {\n"
+                                   "  __shared__ int sums[4];\n  " +
+                                       std::string(use) +
+                                       "\n  __syncthreads();\n  int i = blockIdx.x * WG + threadIdx.x;\n"
+                                       "  if (i < n) atomicAdd(&sums[a[i] & 3], 1);\n  __syncthreads();\n"
+                                       "  if (threadIdx.x < 4) atomicAdd(&bins[threadIdx.x], sums[threadIdx.x]);\n}\n")
+                                 .text;
+    const Problem problem = parse_problem(text, folder_ / "p.toml");
+    EXPECT_EQ(problem.restrictions.size(), 1u) << text;
+    EXPECT_EQ(problem.kernel().arguments[2].count.evaluate(Constants{}), Value(4)) << text;
+  }
+}
+
+TEST_F(Draft, CountsWhatTheNumbersOfAVariableReach) {
+  const std::string text =
+      draft("k.cl",
+            "__kernel void k(int n, __global const float* x, __global int* bins) {\n  int i = get_global_id(0);\n"
+            "  if (i < n) {\n    int bin = -1;\n    while (bin < 0) { if (x[i] > 1) bin = 0; else bin = 2; }\n"
+            "    atomic_inc(&bins[bin]);\n  }\n}\n")
+          .text;
+  EXPECT_EQ(parse_problem(text, folder_ / "p.toml").kernel().arguments[2].count.evaluate(Constants{}), Value(3))
+      << text;
+}
+
+TEST_F(Draft, CountsTheEndsOfRows) {
+  const std::string text =
+      draft("k.cu",
+            "__global__ void k(const int* row, const float* x, float* y, int n) {\n"
+            "  int v = blockIdx.x * blockDim.x + threadIdx.x;\n  if (v < n) {\n    float sum = 0;\n"
+            "    for (int e = row[v]; e < row[v + 1]; ++e) sum += x[v];\n    y[v] = sum;\n  }\n}\n")
+          .text;
+  const Problem problem = parse_problem(text, folder_ / "p.toml");
+  const auto& arguments = problem.kernel().arguments;
+  EXPECT_EQ(arguments[0].count.evaluate(Constants{{"N_SIZE", Value(10)}}), Value(11)) << text;
+  EXPECT_EQ(arguments[2].count.evaluate(Constants{{"N_SIZE", Value(10)}}), Value(10)) << text;
+}
+
+TEST_F(Draft, QualifiesAKernelWithItsNamespaces) {
+  const std::string body = "__global__ void k(float* x, int n) { int i = threadIdx.x; if (i < n) x[i] = 1; }\n";
+  const auto function = [&](const std::string& source) {
+    return parse_problem(draft("k.cu", source).text, folder_ / "p.toml").kernel().function.text();
+  };
+  EXPECT_EQ(function("namespace other { struct S { int a; }; }\nnamespace a::b {\nnamespace {\n" + body + "}\n}\n"),
+            "a::b::k");
+  EXPECT_EQ(function("namespace other { struct S { int a; }; }\n" + body), "k");
+}
+
+TEST_F(Draft, RefusesContainersAsArguments) {
+  EXPECT_THROW(draft("f.cpp", "#include <vector>\nvoid f(const std::vector<float>& x, float* y) { y[0] = x[0]; }\n"),
+               UserError);
+}
 
 TEST_F(Draft, TakesDefaultsFromTheLaunchInTheSource) {
   const ProblemDraft conv = draft("conv.cu", kConvolution);

@@ -115,8 +115,15 @@ std::string ExtentReader::extent_of(const std::string& index, int depth) {
   static const std::regex kCast("\\((?:unsigned|int|long|size_t|uint|ulong|u?int[0-9]+_t| )+\\)");
   const std::string plain = without_parentheses(std::regex_replace(index, kCast, ""));
   if (plain.empty()) return {};
-  if (const auto number = whole_number(plain)) return std::to_string(*number + 1);
+  if (const auto number = whole_number(plain)) return *number < 0 ? std::string() : std::to_string(*number + 1);
   if (const auto d = KernelUse::block_dimension(plain)) return reached(*d).value_or("");
+  static const std::regex kInBlock(R"(^(?:threadIdx ?\. ?[xyz]|get_local_id ?\( ?[0-2] ?\))$)");
+  if (std::regex_match(plain, kInBlock)) {  // if (threadIdx.x < 8) sums[threadIdx.x] = ...
+    long largest = 0;
+    for (const std::string& bound : use_.bounds_of(plain))
+      largest = std::max(largest, whole_number(std::string(trimmed(bound))).value_or(0));
+    if (largest > 0) return std::to_string(largest);
+  }
   const std::vector<std::string> terms = parts_of(plain, "+-");
   const bool name = std::ranges::all_of(plain, kernel_source::in_identifier);
   if (name || (terms.size() > 1 && plain.find('*') == std::string::npos)) {
@@ -136,6 +143,8 @@ std::string ExtentReader::extent_of(const std::string& index, int depth) {
     if (const std::string found = clamped(plain, depth); !found.empty()) return found;
   const auto extent = [&](const std::string& part) { return extent_of(part, depth + 1); };
   if (name) {
+    if (const auto largest = use_.largest_value_of(plain); largest && *largest >= 0)
+      return std::to_string(*largest + 1);
     if (const std::string found = names_.bound(use_, plain, 2); !found.empty()) return found;
     if (const auto blocks = geometry_.blocks.find(plain); blocks != geometry_.blocks.end()) {
       for (const int d : geometry_.of_block)
@@ -150,7 +159,7 @@ std::string ExtentReader::extent_of(const std::string& index, int depth) {
       if (const std::string found = extent(value); !found.empty()) return found;
     if (const std::string found = names_.bound(use_, plain); !found.empty()) return found;
     for (const std::string& text : use_.bounds_of(plain))  // b < 256
-      if (const auto number = whole_number(std::string(trimmed(text))))
+      if (const auto number = whole_number(std::string(trimmed(text))); number && *number > 0)
         return std::to_string(std::max(*number, first.value_or(0) + 1));
     return {};
   }
@@ -190,7 +199,9 @@ struct Rest {
 };
 
 std::string of_width(int width, const std::string& count) {
-  return width > 1 ? fmt::format("{} * ({})", width, count) : count;
+  if (width == 1) return count;
+  const bool name = std::ranges::all_of(count, kernel_source::in_identifier);
+  return name ? fmt::format("{} * {}", width, count) : fmt::format("{} * ({})", width, count);
 }
 
 Rest scalar(const DraftSource& source, const ProblemNames& names, const std::string& name, Guesses& guesses) {
@@ -213,6 +224,7 @@ std::string count_in(const DraftSource& source, const ProblemNames& names, const
   if (!bytes || bytes->empty()) return {};
   const auto size = static_cast<long>(size_of(*element_type(element.type)));
   if (size == 1) return *bytes;
+  if (const auto number = whole_number(*bytes)) return std::to_string(*number / size);
   std::vector<std::string> factors = parts_of(*bytes, "*");
   const auto own = std::ranges::find(factors, std::to_string(size));
   if (factors.size() < 2 || own == factors.end() || parts_of(*bytes, "+-/").size() > 1)
@@ -313,6 +325,11 @@ Rest buffer(const DraftSource& source, const ProblemNames& names, const Geometry
     const std::string extent = reader.extent_of(index);
     shown = shown && !extent.empty();
     if (!extent.empty() && (count.empty() || rough_value(extent) > rough_value(count))) count = extent;
+    for (const std::string& bound : source.use.bounds_of(index))  // offsets[row], offsets[row + 1] for row < n
+      if (const std::string size = names.size_named(std::string(trimmed(bound)));
+          !size.empty() && size == extent && count == extent &&
+          (std::ranges::count(use.indices, index + " + 1") > 0 || std::ranges::count(use.indices, index + "+1") > 0))
+        count = extent + " + 1";
     const auto block = KernelUse::block_dimension(without_parentheses(index));
     by_block = by_block && block && !geometry.of_block.contains(*block);
   }
@@ -333,7 +350,9 @@ Rest buffer(const DraftSource& source, const ProblemNames& names, const Geometry
   const auto own = shown ? value_at_launch(source, names, count) : std::nullopt;
   const auto given = allocated.empty() ? std::nullopt : value_at_launch(source, names, allocated);
   const bool agree = own && given && *own == *given;
-  if (agree || (shown && !reader.guessed())) {
+  const bool larger =
+      !(own && given) && shown && mark.empty() && !allocated.empty() && rough_value(allocated) > rough_value(count);
+  if (agree || (shown && !reader.guessed() && !larger)) {
     if (own && given && !agree) {
       marks.push_back(fmt::format("as allocated in {}, where the body seems to reach {}", source.launch_file(), count));
       count = allocated;
@@ -396,6 +415,11 @@ DraftArguments derive_arguments(const DraftSource& source, const ProblemNames& n
     const kernel_source::Parameter& parameter = source.parameters[number];
     const std::string type = resolved(names.types, parameter.type);
     const auto element = element_of(type);
+    if (!element && source.language.for_host && contains(type, {"std::", "<"}))
+      throw UserError(fmt::format(
+          "{}: the parameter \"{}\" of {} is a {}; a problem passes numbers and pointers: write a function that takes "
+          "these, such as {}.data() and its length, and calls this one",
+          source.file.string(), parameter.name, source.kernel.name, parameter.type, parameter.name));
     const bool structure = type.starts_with("uint8[");  // add_structures
     if (!element || (structure && !parameter.pointer)) {
       if (contains(type, {"image", "sampler", "texture", "cudaTextureObject_t", "surface"}))

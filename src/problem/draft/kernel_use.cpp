@@ -1,5 +1,7 @@
 #include "problem/draft/kernel_use.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -357,6 +359,9 @@ std::vector<KernelUse::SharedArray> KernelUse::arrays_of_threads(int dimension) 
     }
     return indices;
   };
+  const std::string axis(kAxes[static_cast<std::size_t>(dimension)]);
+  std::vector<std::string> limits = bounds_of("threadIdx." + axis);
+  for (std::string& limit : bounds_of(fmt::format("get_local_id({})", dimension))) limits.push_back(std::move(limit));
   std::vector<SharedArray> found;
   for (std::sregex_iterator it(body_.begin(), body_.end(), kShared), end; it != end; ++it)
     for (const std::string& declared : parts_of((*it)[1].str(), ",")) {
@@ -371,7 +376,10 @@ std::vector<KernelUse::SharedArray> KernelUse::arrays_of_threads(int dimension) 
         if (lengths.empty()) lengths = indices;  // the first occurrence is the declaration
         std::smatch match;
         for (std::size_t i = 0; i < std::min(indices.size(), lengths.size()); ++i)
-          if (std::regex_match(indices[i], match, own))
+          if (std::regex_match(indices[i], match, own) &&
+              std::ranges::none_of(limits, [&](const std::string& limit) {  // if (threadIdx.x < 4) sums[threadIdx.x]
+                return without_parentheses(std::string(trimmed(limit))) == trimmed(lengths[i]);
+              }))
             found.push_back({name, lengths[i], whole_number(match[1].str()).value_or(0)});
       }
     }
@@ -493,6 +501,21 @@ std::vector<std::string> KernelUse::bounds_of(const std::string& expression) con
   for (std::sregex_iterator it(body_.begin(), body_.end(), pattern), end; it != end; ++it)
     found.push_back(up_to_closing((*it)[1].str().substr(0, 200)));
   return found;
+}
+
+std::optional<long> KernelUse::largest_value_of(const std::string& variable) const {
+  std::optional<long> largest;
+  std::size_t count = 0;
+  for (const Assignment& one : assignments_) {
+    if (one.variable != variable) continue;
+    const auto value = whole_number(one.value);
+    if (!value) return std::nullopt;
+    largest = std::max(largest.value_or(*value), *value);
+    ++count;
+  }
+  const bool counts =
+      has(body_, "\\b" + variable + "\\s*(?:[-+*/|&^%]=|<<=|>>=|\\+\\+|--)|(?:\\+\\+|--)\\s*" + variable + "\\b");
+  return count > 1 && !counts ? largest : std::nullopt;
 }
 
 std::vector<std::string> KernelUse::set_from(const std::string& variable) const {

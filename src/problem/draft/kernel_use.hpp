@@ -77,6 +77,9 @@ class KernelUse {
   static std::optional<int> thread_dimension(const std::string& expression);
   /// Returns the initial value in the declaration of a variable; empty if there is none.
   std::string value_of(const std::string& variable) const;
+  /// Returns the largest of the whole numbers that alone are assigned to a variable, several times: "2" for
+  /// `int bin = -1; if (a) bin = 0; else bin = 2;`; nullopt for others.
+  std::optional<long> largest_value_of(const std::string& variable) const;
   /// Returns the values that variables get from the index of a block or the global index of a thread, and quotients of
   /// those variables.
   std::vector<std::string> positions() const;

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <regex>
 
 #include "base/files.hpp"
 #include "ergotune/error.hpp"
@@ -51,6 +52,24 @@ std::string table(const char* name, const ProblemNames::Pairs& lines) {
   std::string text = fmt::format("[{}]\n", name);
   for (const auto& [key, value] : lines) text += fmt::format("{} = {}\n", key, value);
   return text + "\n";
+}
+
+/// Returns "outer::inner::" for a kernel in these namespaces of its source.
+std::string namespaces_of(const DraftSource& source) {
+  static const std::regex kNamespace(R"(\bnamespace\s{1,9}([A-Za-z_][\w:]{0,100})\s{0,9}$)");
+  const std::string text = kernel_source::blank_comments(source.text);
+  std::size_t begin = 0;
+  for (int line = 1; line < source.kernel.line; ++line) begin = text.find('\n', begin) + 1;
+  const std::size_t end = std::min(text.find(source.kernel.name, begin), text.size());
+  std::vector<std::string> blocks;
+  for (std::size_t at = 0; at < end; ++at) {
+    if (text[at] == '}' && !blocks.empty()) blocks.pop_back();
+    if (text[at] != '{') continue;
+    const std::string before = text.substr(at < 150 ? 0 : at - 150, std::min<std::size_t>(at, 150));
+    std::smatch found;
+    blocks.push_back(std::regex_search(before, found, kNamespace) ? found[1].str() + "::" : std::string());
+  }
+  return fmt::format("{}", fmt::join(blocks, ""));
 }
 
 std::string kernel_table(const DraftSource& source, const std::string& function, const std::string& arguments,
@@ -117,8 +136,8 @@ ProblemDraft written(const DraftSource& source, const std::filesystem::path& fol
   const std::string compared = verification(arguments.sums, guesses);
   return {head(source.kernel.name, geometry.restrictions) + guesses.remarks + "\n" +
               table("constants", names.constants) + table("parameters", names.parameters) +
-              kernel_table(source, names.function, arguments.lines, folder) + geometry.table + options(source, flags) +
-              compared,
+              kernel_table(source, namespaces_of(source) + names.function, arguments.lines, folder) + geometry.table +
+              options(source, flags) + compared,
           source.kernel.name, guesses.questions};
 }
 

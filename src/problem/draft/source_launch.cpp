@@ -48,6 +48,11 @@ std::optional<long> value_in(const std::string& text, std::string_view expressio
   while (rest != plain.c_str() && *rest != '\0' && std::string_view("uUlL").find(*rest) != std::string_view::npos)
     ++rest;
   if (*rest == '\0') return number;
+  if (const std::size_t question = plain.find('?'), colon = plain.rfind(':');  // argc > 1 ? atoi(argv[1]) : 1 << 20
+      question != std::string::npos && colon != std::string::npos && colon > question) {
+    if (const auto other = value_in(text, plain.substr(colon + 1), end, depth + 1)) return other;
+    return value_in(text, plain.substr(question + 1, colon - question - 1), end, depth + 1);
+  }
   if (plain.front() == '(' && plain.back() == ')')
     if (const auto inner = value_in(text, plain.substr(1, plain.size() - 2), end, depth)) return inner;
   if (const std::size_t shift = plain.find("<<"); shift != std::string::npos) {
@@ -113,8 +118,69 @@ std::string last_value(const std::string& text, const std::string& expression, s
   return found.empty() ? expression : found;
 }
 
+/// Returns what a call or a cast has between its parentheses; none where `text` is something else.
+std::vector<std::string> arguments_of(const std::string& text, const std::regex& name) {
+  std::smatch found;
+  if (text.size() > 400 || !text.ends_with(')') ||
+      !std::regex_search(text, found, name, std::regex_constants::match_continuous))
+    return {};
+  const auto open = static_cast<std::size_t>(found.length());
+  int depth = 0;
+  for (std::size_t at = open; at + 1 < text.size(); ++at) {
+    depth += text[at] == '(' ? 1 : text[at] == ')' ? -1 : 0;
+    if (depth == 0) return {};
+  }
+  return list_at(text, open, ')');
+}
+
+std::string rounded_up(const std::string& size, const std::string& divisor) {
+  const bool name = std::ranges::all_of(divisor, in_identifier);
+  return name ? fmt::format("({0} + {1} - 1) / {1}", size, divisor)
+              : fmt::format("({0} + {1} - 1) / ({1})", size, divisor);
+}
+
+/// Returns a number of blocks as "(n + threads * ITEMS - 1) / (threads * ITEMS)" where the host writes it as a cast of
+/// that, with std::ceil, div_up(n, ...), (n - 1) / ... + 1, at most 65535, or with a variable for the divisor.
+std::string plain_quotient(const std::string& text, const std::string& expression, std::size_t end, int depth = 0) {
+  constexpr int kDeepest = 4;
+  constexpr long kFewestOfALimit = 32768;  // of the blocks that an older device can launch
+  static const std::regex kCast(
+      R"((?:static_cast ?< ?[\w: ]{1,40}>|(?:std::)?(?:unsigned(?: int)?|int|long|size_t|uint|u?int\d\d?_t|float|double)) ?(?=\())"),
+      kCeil(R"((?:std::)?ceilf? ?(?=\())"), kMin(R"((?:std::)?min ?(?:< ?[\w: ]{1,40}>)? ?(?=\())"),
+      kUp(R"((?:\w{1,40}::)?\w{0,20}(?:div_?(?:round_?)?up|ceil_?div|div_?ceil|cdiv|divide_?up)\w{0,20} ?(?=\())",
+          std::regex::icase),
+      kCastName(
+          R"(\b(?:(?:std::)?(?:unsigned|int|long|size_t|uint|u?int\d\d?_t|float|double)) ?\( ?(\w{1,80}) ?\)|\( ?(?:float|double) ?\))");
+  std::string plain = without_parentheses(std::string(trimmed(without_casts(one_blank(expression)))));
+  if (depth > kDeepest || plain.size() > 400) return expression;
+  plain = std::regex_replace(plain, kCastName, "$1");
+  const auto again = [&](const std::string& inner) { return plain_quotient(text, inner, end, depth + 1); };
+  if (const auto cast = arguments_of(plain, kCast); cast.size() == 1) return again(cast[0]);
+  if (const auto call = arguments_of(plain, kMin);
+      call.size() == 2 && whole_number(call[1]).value_or(0) >= kFewestOfALimit)
+    return again(call[0]);
+  if (const auto call = arguments_of(plain, kUp); call.size() == 2) return again(rounded_up(call[0], call[1]));
+  if (const auto call = arguments_of(plain, kCeil);  // of whole numbers it is their quotient without the rest
+      call.size() == 1 && contains(expression, {"double", "float"}))
+    if (const auto parts = parts_of(without_parentheses(call[0]), "/"); parts.size() == 2)
+      return again(rounded_up(again(parts[0]), without_parentheses(parts[1])));
+  const std::vector<std::string> sum = parts_of(plain, "+");
+  if (sum.size() == 2 && sum[1] == "1")
+    if (const auto parts = parts_of(sum[0], "/"); parts.size() == 2)
+      if (const auto size = parts_of(without_parentheses(parts[0]), "-"); size.size() == 2 && size[1] == "1")
+        return again(rounded_up(size[0], without_parentheses(parts[1])));
+  const std::vector<std::string> parts = parts_of(plain, "/");
+  if (parts.size() == 2 && std::ranges::all_of(parts[1], in_identifier))
+    if (const std::string set = definition_of(text, parts[1], end); parts_of(set, "*").size() == 2)
+      return again(std::regex_replace(plain, std::regex("\\b" + parts[1] + "\\b"), "(" + set + ")"));
+  return plain;
+}
+
 /// Returns the dimensions of a grid, of which a variable's last value before `end` is taken.
 std::vector<std::string> grid_of(const std::string& text, const std::string& expression, std::size_t end) {
+  if (const std::string set = plain_quotient(text, last_value(text, expression, end), end);
+      parts_of(set, "/").size() == 2)
+    return {set};
   if (!std::all_of(expression.begin(), expression.end(), in_identifier) || value_in(text, expression, end, 0))
     return expression.starts_with("dim3") ? block_of(text, expression, end) : std::vector{expression};
   if (auto list = block_of(text, expression, end); !list.empty()) return list;
@@ -138,6 +204,15 @@ std::string allocated_on_host(const std::string& text, const std::string& buffer
     }
   }
   return bytes;
+}
+
+/// Of "np.zeros(n, np.float32)"; empty for other values.
+std::string bytes_of_array(const std::string& value) {
+  static const std::regex kArray(
+      R"(^(?:np|numpy)\.(?:zeros|ones|empty) ?\( ?([\w *+]{1,80}), ?(?:dtype ?= ?)?(?:np|numpy)\.u?(?:int|float)(8|16|32|64) ?\)$)");
+  std::smatch found;
+  if (value.size() > 200 || !std::regex_match(value, found, kArray)) return {};
+  return fmt::format("{} * ({})", std::stoi(found[2].str()) / 8, found[1].str());
 }
 
 /// Reads the template arguments "<float, 32>" that begin at `at`. Returns the position behind them; npos if there are
@@ -173,6 +248,7 @@ SourceLaunch source_launch(const std::string& source, const std::string& kernel)
       const std::vector<std::string> shape = parts_of(text.substr(next + 3, close - next - 3), ",");
       if (shape.size() > 1) {
         launch.grid = grid_of(text, shape[0], behind);
+        for (std::string& blocks : launch.grid) blocks = plain_quotient(text, blocks, behind);
         launch.block = block_of(text, shape[1], behind);
         launch.block_variable = shape[1];
         if (shape.size() > 2) launch.shared_memory_bytes = last_value(text, shape[2], behind);
@@ -243,6 +319,7 @@ std::string allocated_bytes(const std::string& text, const std::string& buffer, 
     const std::vector<std::string> list = list_at(value, open, value[open] == '(' ? ')' : '}');  // context, flags, size
     if (list.size() < 3) continue;
     if (list[2].starts_with("size=")) bytes = list[2].substr(5);
+    if (list[2].starts_with("hostbuf=")) bytes = bytes_of_array(definition_of(text, list[2].substr(8), end));
     if (list[2].find('=') == std::string::npos) bytes = list[2];
   }
   for (const char* call : {"cudaMalloc", "cudaMallocManaged", "hipMalloc"})
