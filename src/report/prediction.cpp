@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <numeric>
+#include <span>
 #include <unordered_map>
 
 #include "base/statistics.hpp"
@@ -28,14 +30,53 @@ using Json = nlohmann::ordered_json;
 constexpr std::size_t kFewest = 10, kMost = 1000;
 /// Configurations of a large space among which the best are looked for.
 constexpr std::size_t kPool = 20000;
+/// By which the intervals are calibrated.
+constexpr int kHalves = 8;
 constexpr double kTwoSided = 1.959964;  // standard deviations that hold 95 %
+
+/// Errors over deviations where one half of the observations is predicted by a process that is fitted to the other: the
+/// deviations of the whole process, whose length scales were fitted to what it predicts, are too small.
+std::vector<double> errors_of_halves(const SearchSpace& space,
+                                     const std::vector<std::pair<double, ConfigurationIndex>>& observed) {
+  std::vector<std::size_t> order(observed.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  Random random(1);
+  std::vector<double> errors;
+  for (int half = 0; half < kHalves; ++half) {
+    if (half % 2 == 0)
+      random.shuffle(std::span(order));
+    else
+      std::ranges::reverse(order);
+    search::GaussianProcess process(space);
+    std::vector<double> known, values;
+    std::vector<ConfigurationIndex> left_out;
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      const auto& [value, index] = observed[order[i]];
+      if (2 * i >= order.size()) {
+        left_out.push_back(index);
+        values.push_back(value);
+      } else {
+        process.observe(index);
+        known.push_back(value);
+      }
+    }
+    process.set_values(known);
+    process.fit(3);
+    process.set_pool(left_out);
+    std::vector<float> mean, deviation;
+    process.predict(mean, deviation);
+    for (std::size_t i = 0; i < values.size(); ++i)
+      errors.push_back(std::abs(values[i] - static_cast<double>(mean[i])) / static_cast<double>(deviation[i]));
+  }
+  return errors;
+}
 
 }  // namespace
 
 struct Predictor::Model {
   explicit Model(const SearchSpace& space) : process(space) {}
   search::GaussianProcess process;
-  double widening = 1;  ///< of the deviations, so that 95 % of those left out lie within 1.96 of them
+  double widening = 1;  ///< of the deviations where nothing was measured, so that 95 % lie within 1.96 of them
 };
 
 Predictor::~Predictor() = default;
@@ -68,16 +109,17 @@ Predictor::Predictor(const SearchSpace& space, Known known) : space_(space), kno
       errors.push_back(std::abs(std::expm1(one.error)));
       deviations.push_back(std::abs(one.error) / one.deviation);
     }
-    model->widening = quantile(deviations, 0.95) / kTwoSided;
-    const auto within = std::ranges::count_if(deviations, [&](double d) { return d <= kTwoSided * model->widening; });
+    const double widening = quantile(deviations, 0.95) / kTwoSided;
+    model->widening = std::max(widening, quantile(errors_of_halves(space_, list), 0.95) / kTwoSided);
+    const auto within = std::ranges::count_if(deviations, [&](double d) { return d <= kTwoSided * widening; });
     QuantityModel& described = models_[name];
     described.median_error = median(errors);
     described.coverage = static_cast<double>(within) / static_cast<double>(deviations.size());
     for (std::size_t i = 0; i < list.size(); ++i)
-      described.left_out.push_back({list[i].second,
-                                    std::exp(list[i].first),
-                                    {std::exp(list[i].first - left_out[i].error),
-                                     std::exp(kTwoSided * model->widening * left_out[i].deviation)}});
+      described.left_out.push_back(
+          {list[i].second,
+           std::exp(list[i].first),
+           {std::exp(list[i].first - left_out[i].error), std::exp(kTwoSided * widening * left_out[i].deviation)}});
     processes_[name] = std::move(model);
   }
 }

@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "ergotune/random.hpp"
 
@@ -57,6 +59,31 @@ TEST_F(PredictionTest, IntervalsHoldWhereNothingWasMeasured) {
     EXPECT_EQ(open, space.size() - 150);
     EXPECT_GT(static_cast<double>(held), 0.9 * static_cast<double>(open));
   }
+}
+
+// A search measures what seems good, and the model is fitted to just that.
+TEST_F(PredictionTest, IntervalsHoldBesideWhatASearchChose) {
+  std::size_t held = 0, open = 0;
+  for (std::uint64_t seed = 1; seed <= 8; ++seed) {
+    Random random(seed);
+    Predictor::Known known;
+    for (const ConfigurationIndex index : space.sample_distinct(120, random))
+      known.push_back({index, {{"time", time_of(space.configuration(index)) * std::exp(0.01 * random.normal())}}});
+    std::ranges::sort(known, {}, [](const auto& one) { return one.second.at("time"); });
+    known.erase(known.begin() + 35, known.end() - 5);
+    const Predictor predictor(space, known);
+    EXPECT_LT(predictor.models().at("time").coverage, 0.98) << "of those that were measured";
+    std::vector<ConfigurationIndex> all(space.size());
+    std::iota(all.begin(), all.end(), ConfigurationIndex{0});
+    for (const Prediction& one : predictor.at(all)) {
+      if (!one.measured.empty()) continue;
+      const double value = time_of(space.configuration(one.index)) * std::exp(0.01 * random.normal());
+      const PredictedValue& predicted = one.values.at("time");
+      ++open;
+      held += value < predicted.value * predicted.factor && value > predicted.value / predicted.factor;
+    }
+  }
+  EXPECT_GT(static_cast<double>(held), 0.9 * static_cast<double>(open));
 }
 
 TEST_F(PredictionTest, NamesTheBestThatWereNotMeasured) {
