@@ -113,12 +113,11 @@ class ReportDocument {
   /// configurations look like minima.
   Json analysis() const {
     constexpr std::size_t kFewest = 10, kMostForCentrality = 20'000;
-    constexpr double kWhole = 0.9;
-    const Recording& recording = source_.recording;
+    Recording recording = source_.recording;
+    recording.space = space_size();
     const std::size_t points = analyse_tradeoff(recording).points.size();
     if (points < kFewest) return nullptr;
-    const bool whole = static_cast<double>(recording.size()) >= kWhole * static_cast<double>(space_size());
-    const RecordingAnalysis found = analyse_recording(recording, {.centrality = whole && points <= kMostForCentrality});
+    const RecordingAnalysis found = analyse_recording(recording, {.centrality = points <= kMostForCentrality});
     Json document = analysis_document(found);
     document["against_default"] = against_default(found.tradeoff);
     return document;

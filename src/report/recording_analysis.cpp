@@ -103,6 +103,10 @@ RecordingAnalysis analyse_recording(Recording source, const AnalysisOptions& opt
   RecordingAnalysis analysis;
   analysis.neighbourhood = options.neighbourhood;
   analysis.recording = std::move(source);
+  const std::string selection = analysis.recording.selection();
+  if (!selection.empty())
+    analysis.recording.warnings.push_back(
+        selection + ": what follows is of these, and how hard the whole space is for local search is not known");
   const Recording& recording = analysis.recording;
   const auto warn = [&](const Recording& of) {
     for (const std::string& warning : of.warnings) analysis.warnings.push_back(of.file.string() + ": " + warning);
@@ -117,7 +121,7 @@ RecordingAnalysis analyse_recording(Recording source, const AnalysisOptions& opt
     others.push_back(load_recording(peak));
     warn(others.back());
   }
-  if (options.centrality) analysis.centrality = centralities(recording, analysis.tradeoff, kind);
+  if (options.centrality && selection.empty()) analysis.centrality = centralities(recording, analysis.tradeoff, kind);
   analysis.influences = influences(recording, analysis.tradeoff);
   analysis.levels = levels_of(recording, analysis.tradeoff, "occupancy");
   analysis.sweep = weighted_sweep(analysis.tradeoff);

@@ -10,6 +10,7 @@
 
 #include "ergotune/error.hpp"
 #include "report/ranked_results.hpp"
+#include "report/recording_analysis.hpp"
 #include "store/sqlite/store.hpp"
 #include "temporary_folder.hpp"
 
@@ -301,6 +302,9 @@ TEST_F(Report, LocalMinimaAreCountedOnlyWhereTheWholeSpaceIsStored) {
     write_report(file, 0, folder_ / "report.html");
     EXPECT_EQ(data()["analysis"]["centrality"]["objectives"].empty(), configurations != 12);
     EXPECT_FALSE(data()["analysis"]["influences"].empty());
+    const auto analysis = analysis_document(analyse_recording(load_recording(file), {}));
+    EXPECT_EQ(analysis["centrality"]["objectives"].empty(), configurations != 12) << "the verb analyse, too";
+    EXPECT_EQ(analysis["notes"].empty(), configurations == 12);
   }
 }
 

@@ -57,10 +57,19 @@ std::vector<std::filesystem::path> files_of(const std::vector<std::string>& data
   return files;
 }
 
+/// Configurations without which a score is mostly chance.
+constexpr std::size_t kFewest = 100;
+
 std::vector<ScoredSpace> load_spaces(const ScoreArguments& arguments) {
   std::vector<ScoredSpace> spaces;
   for (const auto& file : files_of(arguments.data)) {
     Recording recording = load_recording(file);
+    if (const std::string selection = recording.selection(); !selection.empty())
+      recording.warnings.push_back(selection + ": scores are of these alone, not of the whole space");
+    if (recording.size() < kFewest)
+      recording.warnings.push_back(fmt::format(
+          "{} configurations are too few for scores: single evaluations decide, also for the strategy random",
+          recording.size()));
     print_warnings(file, recording.warnings);
     spaces.emplace_back(std::move(recording), arguments.objective);
     const ScoredSpace& space = spaces.back();

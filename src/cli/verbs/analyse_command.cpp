@@ -107,7 +107,8 @@ void print_for_people(const RecordingAnalysis& analysis) {
         tradeoff.spread->energy_within_one_percent);
   }
   print_influence(analysis);
-  fmt::print("\nHow hard it is for local search (proportion of centrality){}:\n", mark);
+  if (!analysis.centrality.empty())
+    fmt::print("\nHow hard it is for local search (proportion of centrality){}:\n", mark);
   for (const auto& [name, c] : analysis.centrality) {
     fmt::print(
         "  {:<7} {} local minima of {}; {:.1f} % of searches end within 1 % of the optimum, {:.1f} % within "

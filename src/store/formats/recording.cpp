@@ -1,7 +1,10 @@
 #include "store/formats/recording.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "base/statistics.hpp"
 #include "ergotune/error.hpp"
@@ -137,6 +140,14 @@ Measurement Recording::measurement(std::size_t row) const {
   result.tuner_seconds = cost(framework_seconds);
   result.finished_at = finished_at.empty() ? 0 : finished_at[row];
   return result;
+}
+
+std::string Recording::selection() const {
+  constexpr double kWhole = 0.9;
+  if (static_cast<double>(size()) >= kWhole * static_cast<double>(space)) return {};
+  if (space == std::numeric_limits<std::uint64_t>::max())
+    return fmt::format("{} configurations of a space of unknown size were measured", size());
+  return fmt::format("{} of {} configurations were measured, those that a search chose", size(), space);
 }
 
 Recording load_recording(const std::filesystem::path& file, std::int64_t session) {

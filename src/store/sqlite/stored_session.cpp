@@ -1,6 +1,7 @@
 #include "store/sqlite/stored_session.hpp"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <fstream>
@@ -8,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/json_text.hpp"
 #include "ergotune/error.hpp"
 #include "ergotune/problem.hpp"
 #include "ergotune/problem_file.hpp"
@@ -83,6 +85,9 @@ Recording read_stored_session(const std::filesystem::path& file, std::int64_t se
   recording.device = info.device;
   recording.objective = info.objective;
   recording.provenance = info.provenance;
+  const auto environment = parse_json<nlohmann::json>(store.environment(info.id), false);
+  if (environment.is_object() && environment.value("configurations", nlohmann::json()).is_number_unsigned())
+    recording.space = environment["configurations"].get<std::uint64_t>();
   std::optional<Problem> problem;
   try {
     problem = stored_problem(store, info.id);
