@@ -938,6 +938,16 @@ TEST_F(Draft, QualifiesAKernelWithItsNamespaces) {
   EXPECT_EQ(function("namespace other { struct S { int a; }; }\n" + body), "k");
 }
 
+TEST_F(Draft, AMacroAroundMainIsNoParameter) {
+  const std::string text = draft("f.cpp",
+                                 "void f(int n, float* x) {\n#ifdef FAST\n  n += 0;\n#endif\n"
+                                 "  for (int i = 0; i < n; ++i) x[i] *= 2;\n}\n"
+                                 "#ifdef MAIN\n#ifdef PRINT\n#endif\nint main() { return 0; }\n#endif\n")
+                               .text;
+  EXPECT_THAT(text, HasSubstr("-DFAST"));
+  EXPECT_THAT(text, Not(HasSubstr("-DMAIN")));
+}
+
 TEST_F(Draft, RefusesContainersAsArguments) {
   EXPECT_THROW(draft("f.cpp", "#include <vector>\nvoid f(const std::vector<float>& x, float* y) { y[0] = x[0]; }\n"),
                UserError);

@@ -495,7 +495,10 @@ void print_plans(const PlanComparison& comparison, const std::vector<Parameter>&
                result.above_optimum_percent ? fmt::format("{:.2f} %", *result.above_optimum_percent) : "unknown",
                std::string(static_cast<std::size_t>(largest > 0 ? 24 * energy / largest : 0), '#'));
   }
-  fmt::print("\n");
+  const bool noiseless =
+      std::ranges::any_of(comparison.plans, [](const PlanResult& plan) { return plan.true_energy.has_value(); });
+  fmt::print("{}\n",
+             noiseless ? "energy here: without the noise of the simulation, which the values below have\n" : "");
   for (const PlanResult& result : comparison.plans) {
     if (!result.best) continue;
     fmt::print("{}: {}\n", result.plan, describe(parameters, result.best->configuration));
@@ -514,7 +517,8 @@ void print_plans(const PlanComparison& comparison, const std::vector<Parameter>&
 /// and settings at once.
 void print_settings(const PlanComparison& comparison, const std::vector<Parameter>& parameters) {
   for (const PlanResult& result : comparison.plans) {
-    if (!result.plan.starts_with("code_and_") || result.stages.empty()) continue;
+    if (!result.plan.starts_with("code_and_") || result.stages.empty() || result.stages.back().by_setting.empty())
+      continue;
     fmt::print("\n{}: the best of every setting{}\n  {:>10} {:>10} {:>12} {:>10} {:>9} {:>12} {:>11}\n", result.plan,
                mark_of(comparison.provenance), "clock", "limit", "ran", "voltage", "power", "energy", "time");
     for (const PlanPoint& point : result.stages.back().by_setting) {

@@ -313,11 +313,31 @@ std::string values_of_block(const std::vector<std::string>& blocks, std::size_t 
   return fmt::format("{{ values = [{}], default = {} }}", fmt::join(list, ", "), standard);
 }
 
+/// Whether a macro only decides about a test program: `#ifdef MAIN` around `int main()`.
+bool encloses_main(const std::string& text, const std::string& macro) {
+  static const std::regex kMain(R"(\bint\s{1,9}main\s{0,9}\()");
+  for (const std::size_t behind : ends_of(text, macro, text.size())) {
+    const std::size_t line = text.rfind('\n', behind) + 1;
+    if (!trimmed(std::string_view(text).substr(line)).starts_with("#if")) continue;
+    int depth = 0;
+    std::size_t at = line;
+    do {
+      const std::string_view rest = trimmed(std::string_view(text).substr(at, 40));
+      depth += rest.starts_with("#if") ? 1 : rest.starts_with("#endif") ? -1 : 0;
+      at = text.find('\n', at) + 1;
+    } while (depth > 0 && at != 0);
+    const std::string region = text.substr(line, at == 0 ? at : at - line);
+    if (std::regex_search(region, kMain)) return true;
+  }
+  return false;
+}
+
 std::vector<std::string> add_undefined(const DraftSource& source, const std::set<std::string>& factors,
                                        ProblemNames& names, Guesses& guesses) {
   std::vector<std::string> flags;
   for (const UndefinedName& name : names.undefined) {
     if (names.has_parameter(name.name)) continue;
+    if (name.in_ifdef && encloses_main(kernel_source::blank_comments(source.all), name.name)) continue;
     if (name.in_ifdef) {
       const std::string& option = flags.emplace_back(name.name + "_OPTION");
       names.parameters.emplace_back(option,
