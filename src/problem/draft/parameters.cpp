@@ -317,7 +317,7 @@ std::string values_of_block(const std::vector<std::string>& blocks, std::size_t 
 bool encloses_main(const std::string& text, const std::string& macro) {
   static const std::regex kMain(R"(\bint\s{1,9}main\s{0,9}\()");
   for (const std::size_t behind : ends_of(text, macro, text.size())) {
-    const std::size_t line = text.rfind('\n', behind) + 1;
+    const std::size_t line = text.rfind('\n', behind - 1) + 1;
     if (!trimmed(std::string_view(text).substr(line)).starts_with("#if")) continue;
     int depth = 0;
     std::size_t at = line;
