@@ -16,6 +16,7 @@
 #include "kernel/occupancy.hpp"
 #include "kernel/problem_notes.hpp"
 #include "kernel/wisdom_key.hpp"
+#include "measure/buffers/arguments.hpp"
 #include "problem/tables/device_profile.hpp"
 #include "report/result_document.hpp"
 
@@ -135,6 +136,10 @@ CompileCheck check_compiling(const Problem& problem, const SearchSpace& space, c
     }
     return std::string();
   };
+  for (const Kernel& kernel : problem.kernels)  // a missing file would end the session on the device
+    for (std::size_t i = 0; i < kernel.arguments.size(); ++i)
+      if (const Argument& argument = kernel.arguments[i]; argument.fill.kind == Fill::Kind::file)
+        (void)initial_contents(argument, element_count(argument, constants), i);
   check.notes = source_notes(problem, constants, check.device.backend);
   for (std::string& note : unused_parameter_notes(problem)) check.notes.push_back(std::move(note));
   if (std::string note = note_of_outputs(problem); !note.empty()) check.notes.push_back(std::move(note));

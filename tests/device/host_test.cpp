@@ -228,6 +228,24 @@ TEST_F(HostTest, AWrongNumberOfArgumentsIsACompileFault) {
               DeviceFault::compile);
 }
 
+// C and C++ would convert it, so that the kernel runs with another number.
+TEST_F(HostTest, ARealNumberForAnIntegerIsACompileFault) {
+  for (const auto language : {Language::c, Language::cpp}) {
+    const auto compiles = [&](const char* function, ElementType type) {
+      try {
+        open_compiler("host")->compile(job(language, function, "f", {{Kind::scalar, type}}));
+        return true;
+      } catch (const DeviceError&) {
+        return false;
+      }
+    };
+    EXPECT_FALSE(compiles("void f(int a) { (void)a; }", ElementType::float32));
+    EXPECT_TRUE(compiles("void f(int a) { (void)a; }", ElementType::int32));
+    EXPECT_TRUE(compiles("void f(unsigned long a) { (void)a; }", ElementType::int32));
+    EXPECT_TRUE(compiles("void f(double a) { (void)a; }", ElementType::float32));
+  }
+}
+
 TEST_F(HostTest, OptionsReachTheCompiler) {
   auto c = job(Language::c, "void f(int* x) {\n#ifdef _OPENMP\n  x[0] = 1;\n#endif\n}\n", "f",
                {{Kind::buffer, ElementType::int32}});

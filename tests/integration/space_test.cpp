@@ -203,6 +203,26 @@ text = "#define TWICE(a, b) a##b\n#define NAME(a, b) TWICE(a, b)\nvoid NAME(f, B
     EXPECT_EQ(compiled.out.find(other), std::string::npos) << compiled.out;
 }
 
+// A job on the device would end at once.
+TEST(SpaceCommand, CompilingChecksTheFilesOfBuffers) {
+  test::TemporaryFolder folder;
+  folder.write("p.toml", R"toml(
+[parameters]
+B = [1, 2]
+[kernel]
+function = "f"
+arguments = [{ name = "x", type = "float32", count = 8, fill = { file = "x.bin" }, access = "read_write" }]
+[kernel.source.c]
+text = "void f(float* x) { x[0] = B; }"
+)toml");
+  const std::vector<std::string> command{"space", "p.toml", "--device", "host", "--compile", "all"};
+  EXPECT_EQ(test::ergotune(folder, command).exit_code, 2);
+  folder.write("x.bin", std::string(31, 'x'));
+  EXPECT_EQ(test::ergotune(folder, command).exit_code, 2);
+  folder.write("x.bin", std::string(32, 'x'));
+  EXPECT_EQ(test::ergotune(folder, command).exit_code, 0);
+}
+
 // The exhaustive space of Anzt et al., Section 2.3, counted without being visited. The count was confirmed by
 // a loop nest over the first five parameters and the numbers of divisors of what the other four divide.
 TEST(SpaceCommand, CountsTheExhaustiveBeastSpace) {

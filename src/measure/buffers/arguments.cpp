@@ -12,6 +12,7 @@
 #include "base/npy.hpp"
 #include "ergotune/error.hpp"
 #include "ergotune/random.hpp"
+#include "problem/checks.hpp"
 #include "problem/element_type.hpp"
 
 namespace ergotune {
@@ -133,6 +134,14 @@ std::vector<std::byte> scalar_bytes(const Argument& argument, const Scope& scope
   }
   bytes.resize(size_of(argument.fields));
   return bytes;
+}
+
+std::size_t element_count(const Argument& argument, const Constants& constants) {
+  const std::int64_t count = whole_count(argument.count.evaluate(constants),
+                                         fmt::format("the count of argument \"{}\"", argument.name), argument.place);
+  if (count < 1 || count > 10'000'000'000'000)
+    throw UserError(fmt::format("argument \"{}\" has {} elements", argument.name, count), argument.place);
+  return static_cast<std::size_t>(count);
 }
 
 std::vector<std::byte> initial_contents(const Argument& argument, std::size_t count, std::size_t position) {

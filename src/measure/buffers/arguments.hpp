@@ -21,6 +21,9 @@ std::vector<std::byte> scalar_bytes(ElementType type, const Value& value, const 
 /// Returns the bytes of a scalar or structure argument, evaluated in `scope`. Throws UserError if a value does not fit.
 std::vector<std::byte> scalar_bytes(const Argument& argument, const Scope& scope);
 
+/// Returns the number of elements of a buffer. Throws UserError if it is not a valid size.
+std::size_t element_count(const Argument& argument, const Constants& constants);
+
 /// Returns the initial contents of a buffer of `count` elements according to its fill. `position`, the argument's
 /// index, is mixed into the seed, so that two buffers with the default seed differ. Throws UserError for a file that is
 /// missing or has the wrong size.

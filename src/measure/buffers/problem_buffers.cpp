@@ -12,7 +12,6 @@
 #include "kernel/configure.hpp"
 #include "measure/buffers/arguments.hpp"
 #include "problem/address_field.hpp"
-#include "problem/checks.hpp"
 
 namespace ergotune {
 namespace {
@@ -24,15 +23,6 @@ std::vector<std::byte> pattern_of(std::uint64_t number) {
   Random random(0x67756172 + number);
   for (std::byte& byte : pattern) byte = static_cast<std::byte>(0x30 + random.below(0x20));
   return pattern;
-}
-
-/// Returns the number of elements of a buffer. Throws UserError if it is not a valid size.
-std::size_t count_of(const Argument& argument, const Constants& constants) {
-  const std::int64_t count = whole_count(argument.count.evaluate(constants),
-                                         fmt::format("the count of argument \"{}\"", argument.name), argument.place);
-  if (count < 1 || count > 10'000'000'000'000)
-    throw UserError(fmt::format("argument \"{}\" has {} elements", argument.name, count), argument.place);
-  return static_cast<std::size_t>(count);
 }
 
 void check_distinct(const std::vector<Argument>& arguments) {
@@ -116,7 +106,7 @@ ProblemBuffers::~ProblemBuffers() {
 
 void ProblemBuffers::add(const Argument& argument, std::size_t position, const Constants& constants,
                          const ProblemBuffers* like) {
-  const std::size_t count = count_of(argument, constants);
+  const std::size_t count = element_count(argument, constants);
   if (const auto known = by_name_.find(argument.name); known != by_name_.end())
     return share(slots_[known->second], argument, count * size_of(argument.type));
   by_name_[argument.name] = slots_.size();
