@@ -160,9 +160,13 @@ void print_gains(const RankedResults& ranked, double best) {
   if (ranked.default_row) {
     if (const auto value = ranked.value(*ranked.default_row)) {
       const bool behind = ranked.confidence.confirmation_repeats > 0 && !ranked.is_confirmed(*ranked.default_row);
-      print_gain(*value, ranked.gain_over_default(), "default",
+      const std::optional<Gain> gain = ranked.gain_over_default();
+      const bool may_be_none = gain && gain->half_width >= std::abs(gain->factor - 1);
+      print_gain(*value, gain, "default",
                  settings_text(ranked.results, *ranked.default_row) + mark + (behind ? ", not confirmed" : "") +
-                     (ranked.is_gain_uncertain() ? "; not certain: an interval is wider than its value" : ""));
+                     (ranked.is_gain_uncertain() ? "; not certain: an interval is wider than its value"
+                      : may_be_none              ? "; not certain: within the intervals"
+                                                 : ""));
     } else {
       fmt::print("  the default configuration failed: {}\n", ranked.measurement(*ranked.default_row).message);
     }
