@@ -67,6 +67,7 @@ std::optional<WisdomRecord> record_of(const RankedResults& ranked) {
   if (const auto gain = ranked.gain_over_default(); gain && gain->half_width > 0)
     record.quantities[kGainOverDefault] = {gain->factor, gain->half_width / half_width_95(1, 0), 0};
   record.provenance = provenance_of(row.measurement);
+  mark_simulated(record);
   record.confirmation_repeats = row.rounds;
   record.version = ERGOTUNE_VERSION;
   const auto environment = parse_json<Json>(results.environment, false);

@@ -78,13 +78,17 @@ Wisdom parse_wisdom(std::string_view text, const std::string& name);
 std::optional<Wisdom> read_wisdom(const std::filesystem::path& file);
 /// Returns all *.wisdom files of a folder, sorted, or the given file. Throws UserError if there are none.
 std::vector<std::filesystem::path> wisdom_files(const std::filesystem::path& folder_or_file);
+/// Makes a simulated record one of a simulated device, whose name begins with "simulated ", and the other way round:
+/// formats without provenance have the name only, and an import can rename the device.
+void mark_simulated(WisdomRecord& record);
 /// Returns one JSON document without a line end.
 std::string to_json_line(const WisdomRecord& record);
 /// Returns the text of a file: a header and one line per record.
 std::string to_text(const Wisdom& wisdom);
 /// Converts to Kernel Launcher's format 1.0: records of one objective (time in ms), at most five per device and size,
-/// best first. Records whose parameters differ from those of the first are left out, with a warning in `notes`.
-std::string to_kernel_launcher(const Wisdom& wisdom, std::vector<std::string>& notes);
+/// best first. Records whose parameters differ from those of the first, and simulated or modelled ones, are left out,
+/// with a warning in `notes`.
+std::string to_kernel_launcher(Wisdom wisdom, std::vector<std::string>& notes);
 
 /// Adds records to FOLDER/<kernel>.wisdom, which is created if necessary, except for those that it already contains.
 /// The file is replaced atomically under a lock between processes, so that readers see the old or the new file, and

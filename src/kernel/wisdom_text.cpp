@@ -232,6 +232,13 @@ std::string to_text(const Wisdom& wisdom) {
   return text;
 }
 
+void mark_simulated(WisdomRecord& record) {
+  constexpr std::string_view kPrefix = "simulated ";
+  const bool has_name = record.device.name.starts_with(kPrefix);
+  if (has_name) record.provenance = "simulated";
+  if (!has_name && record.provenance == "simulated") record.device.name.insert(0, kPrefix);
+}
+
 Wisdom parse_wisdom(std::string_view text, const std::string& name) {
   Wisdom wisdom;
   std::optional<Header> header;
@@ -247,6 +254,7 @@ Wisdom parse_wisdom(std::string_view text, const std::string& name) {
         continue;
       }
       wisdom.records.push_back(header->of_kernel_launcher ? header->other.record(json) : record_in(json));
+      mark_simulated(wisdom.records.back());
     } catch (const std::exception& error) {
       const std::string message = error.what();
       wisdom.warnings.push_back(fmt::format("{}: this line is left out: {}", place, message));
@@ -289,7 +297,16 @@ WisdomRecord KernelLauncherHeader::record(const Json& json) const {
   return record;
 }
 
-std::string to_kernel_launcher(const Wisdom& wisdom, std::vector<std::string>& notes) {
+std::string to_kernel_launcher(Wisdom wisdom, std::vector<std::string>& notes) {
+  const std::size_t all = wisdom.records.size();
+  const std::size_t unmeasured = std::erase_if(
+      wisdom.records, [](const WisdomRecord& r) { return r.provenance == "simulated" || r.provenance == "modelled"; });
+  if (unmeasured > 0)
+    notes.push_back(
+        fmt::format("{}: {} of {} records are left out: they are simulated or modelled, which Kernel Launcher's format "
+                    "cannot state; --format ergotune keeps them",
+                    wisdom.kernel, unmeasured, all));
+  if (unmeasured > 0 && unmeasured == all) return {};
   const auto usable = [](const WisdomRecord& r) { return r.score && !r.maximise; };
   const auto first = std::ranges::find_if(wisdom.records, usable);
   if (first == wisdom.records.end()) {

@@ -102,6 +102,28 @@ TEST_F(Tuned, TheWinnerIsWhatAnApplicationIsGiven) {
       << "at its own size it could not be launched";
 }
 
+TEST_F(Tuned, ASimulatedResultNeverBecomesAMeasuredOne) {
+  const std::string device = "NVIDIA A100-PCIE-40GB";
+  EXPECT_EQ(ergotune(folder, {"wisdom", "export", "w", "--format", "kernel-launcher", "-o", "kl"}).exit_code, 1);
+  EXPECT_FALSE(std::filesystem::exists(folder.path() / "kl"));
+  std::filesystem::create_directory(folder.path() / "kl");
+  folder.write("kl/scale.wisdom",
+               "{\"version\":\"1.0\",\"objective\":\"time\",\"tunable_parameters\":[\"block\",\"work\"],\"key\":"
+               "\"scale\"}\n{\"config\":[16,1],\"problem_size\":[4096],\"time\":1,\"environment\":{\"device_name\":"
+               "\"simulated " +
+                   device + "\"}}\n");
+  EXPECT_EQ(ergotune(folder, {"wisdom", "merge", "kl", "-o", "merged"}).exit_code, 0);
+  EXPECT_EQ(ergotune(folder, {"export", "ergotune.db", "--format", "t4", "-o", "r.t4"}).exit_code, 0);
+  EXPECT_EQ(ergotune(folder, {"import", "r.t4", "--store", "i.db", "--device", device}).exit_code, 0);
+  EXPECT_EQ(ergotune(folder, {"export", "i.db", "--format", "wisdom", "-o", "renamed"}).exit_code, 0);
+  for (const auto& [wisdom, kernel] : {std::pair("merged", "scale"), std::pair("renamed", "scaling")}) {
+    EXPECT_EQ(json_of(ergotune(folder, {"wisdom", "list", wisdom, "--json"}))["records"][0]["provenance"], "simulated");
+    EXPECT_EQ(json_of(ergotune(folder, {"wisdom", "why", wisdom, kernel, "--device", device, "--json"}))["match"],
+              "default")
+        << wisdom;
+  }
+}
+
 TEST_F(Tuned, WhyTakesADeviceThatIsHereAndRefusesOtherKernels) {
   const auto named = [&](std::vector<std::string> more) { return why(std::move(more))["reason"].get<std::string>(); };
   const std::string processor = json_of(ergotune(folder, {"devices", "--json"}))["devices"].back()["name"];

@@ -231,6 +231,22 @@ TEST(WisdomText, ADamagedLineIsLeftOutWithItsPlace) {
 }
 
 // The format as Kernel Launcher's documentation and its tests show it.
+TEST(WisdomText, SimulatedRecordsStaySoInKernelLaunchersFormat) {
+  std::vector<WisdomRecord> records{record(kH100, {64}, 1), record(kH100, {64}, 2), record(kH100, {64}, 3)};
+  records[1].provenance = "simulated";
+  records[2].provenance = "modelled";
+  std::vector<std::string> notes;
+  const std::string text = to_kernel_launcher({"k", records, {}}, notes);
+  EXPECT_EQ(notes.size(), 1u);
+  const Wisdom written = parse_wisdom(text, "k.wisdom");
+  ASSERT_EQ(written.records.size(), 1u);
+  EXPECT_EQ(written.records[0].configuration, records[0].configuration);
+  EXPECT_EQ(to_kernel_launcher({"k", {records[1]}, {}}, notes), "");
+  std::string other = text;
+  other.replace(other.find("H100"), 4, "simulated H100");
+  EXPECT_EQ(parse_wisdom(other, "k.wisdom").records.at(0).provenance, "simulated");
+}
+
 TEST(WisdomText, KernelLaunchersFilesAreReadAndWritten) {
   const std::string text =
       "{\"version\":  \"1.0\", \"objective\":  \"time\", \"tunable_parameters\": [\"tile\", \"fast\"], \"key\": "
