@@ -287,6 +287,7 @@ std::function<void(const std::string&)> python_tell(const py::object& tell) {
 /// The document of `ergotune tune --set NAME=VALUE,VALUE --json`.
 py::object tune_sizes(const ProblemFile& problem, const py::dict& settings, const std::vector<py::dict>& sizes,
                       std::size_t leaves, bool worst_case, const std::string& tree, const py::object& progress) {
+  if (!tree.empty()) require_tree_ending(tree);
   std::vector<SizedProblem> all;
   for (const py::dict& constants : sizes) {
     SizedProblem& size = all.emplace_back(SizedProblem{to_constants(constants), problem, {}, {}});

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <nlohmann/json.hpp>
@@ -13,6 +14,7 @@
 #include "measure/metrics.hpp"
 #include "problem/document/fields.hpp"
 #include "report/result_document.hpp"
+#include "store/formats/export.hpp"
 #include "tune/session/confirmation.hpp"
 #include "tune/session/single_configuration.hpp"
 
@@ -179,15 +181,32 @@ Json sweep_document(const SizeSweep& sweep) {
   return document;
 }
 
+void require_tree_ending(const std::filesystem::path& file) {
+  if (std::ranges::count(std::array{".hpp", ".hh", ".h", ".cuh", ".py"}, file.extension()) == 0)
+    throw UserError(fmt::format(
+        "tree: {} is neither C++ nor Python; name a file that ends in .hpp, .hh, .h or .cuh (C++) or in .py (Python)",
+        file.string()));
+}
+
 void write_tree(const SizeSweep& sweep, const std::filesystem::path& file) {
   const auto& tree = sweep.tree;
   if (!tree) throw UserError("tree: no configurations were found that work at every size");
   const RankedResults& first = sweep.tuned.front().ranked;
-  const std::string about = fmt::format(
-      "Made by ergotune: {} of {} on {}; {} values, mean loss {:.2f} %, worst {:.2f} %", first.objective.title(),
-      first.results.problem, first.results.device_name, sweep.provenance(), 100 * tree->mean, 100 * tree->worst);
-  const auto write = file.extension() == ".py" ? tree_as_python : tree_as_cpp;
-  const std::string text = write(*tree, sweep.results, first.results.problem, sweep.configurations, about);
+  std::string about = fmt::format("Made by ergotune: {} of {} on {}; {} values, mean loss {:.2f} %, worst {:.2f} %",
+                                  first.objective.title(), first.results.problem, first.results.device_name,
+                                  sweep.provenance(), 100 * tree->mean, 100 * tree->worst);
+  std::vector<Constants> configurations = sweep.configurations;
+  const bool python = file.extension() == ".py";
+  if (!python)
+    for (Constants& configuration : configurations) {
+      Constants named;
+      for (const auto& [name, value] : configuration) named[c_identifier(name)] = value;
+      if (named != configuration && &configuration == &configurations.front())
+        about += "; the parameter NAME of one KERNEL is KERNEL_NAME";
+      configuration = std::move(named);
+    }
+  const std::string text =
+      (python ? tree_as_python : tree_as_cpp)(*tree, sweep.results, first.results.problem, configurations, about);
   if (const int error = write_file(file, text); error != 0)
     throw UserError(fmt::format("tree: {} cannot be written: {}", file.string(), std::strerror(error)));
 }

@@ -48,6 +48,8 @@ SizeSweep sweep_sizes(std::vector<SizedProblem> sizes, std::size_t leaves, bool 
                       const std::function<TunedSession(const SizedProblem&)>& search);
 /// The document of `ergotune tune --set N=1,2 --json`.
 nlohmann::ordered_json sweep_document(const SizeSweep& sweep);
+/// Throws UserError for a file whose ending is neither of Python nor of a C++ header.
+void require_tree_ending(const std::filesystem::path& file);
 /// Writes the tree as code: Python where the file ends in .py, else C++. Throws UserError where there is no tree.
 void write_tree(const SizeSweep& sweep, const std::filesystem::path& file);
 

@@ -63,6 +63,7 @@ TEST_F(Sizes, OneValueReplacesTheConstantOnEveryDevice) {
   EXPECT_THAT(clock.err, HasSubstr("[execution]"));
   EXPECT_EQ(run({"--set", "N"}).exit_code, 2);
   EXPECT_EQ(run({"--tree", "t.py"}).exit_code, 2) << "no sizes to choose by";
+  EXPECT_EQ(run({"--set", "N=512,1024", "--tree", "t.c"}).exit_code, 2) << "the tree is not C";
 }
 
 TEST_F(Sizes, EachHasItsBestAndATreeChooses) {
@@ -119,6 +120,29 @@ TEST_F(Sizes, TheTreeCompilesAsCpp) {
   const std::string program = (folder.path() / "use").string();
   ASSERT_EQ(std::system(("c++ -o " + program + " " + program + ".cpp").c_str()), 0);
   EXPECT_EQ(std::system(program.c_str()), 0);
+}
+
+TEST_F(Sizes, TheTreeOfSeveralKernelsCompilesAsCpp) {
+  folder.write("two.toml", R"toml(
+[constants]
+N = 256
+[kernels.first]
+function = "first"
+parameters = { tile = [1, 2] }
+launch = { grid = ["N"], block = [64] }
+[kernels.second]
+function = "second"
+launch = { grid = ["N"], block = [64] }
+[simulation]
+flops = "2 * N**3"
+bytes = "4 * N**2"
+)toml");
+  ASSERT_EQ(ergotune(folder, {"tune", "two.toml", "--device", "sim:a100", "-q", "--store", "s.db", "--set",
+                              "N=512,4096", "--tree", "choose.hpp"})
+                .exit_code,
+            0);
+  folder.write("use.cpp", "#include \"choose.hpp\"\nint main() { return choose_two(512).first_tile == 0; }\n");
+  EXPECT_EQ(std::system(("c++ -fsyntax-only " + (folder.path() / "use.cpp").string()).c_str()), 0);
 }
 
 }  // namespace

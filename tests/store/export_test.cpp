@@ -263,6 +263,12 @@ TEST(Headers, SayThatTheyHaveAPointOfAFront) {
   }
 }
 
+TEST(Headers, NameTheParametersOfSeveralKernelsInC) {
+  BestResult best = best_of("add", "GPU", 64);
+  best.parameters[0].name = "sq.BLOCK";
+  EXPECT_THAT(to_c_header({best}), HasSubstr("#define sq_BLOCK 64\n"));
+}
+
 // A macro whose value is a compiler option would not compile where it is used.
 TEST(Headers, SayForWhichConstantsAndHowToCompile) {
   BestResult best = best_of("add", "GPU", 64);

@@ -347,6 +347,7 @@ void tune(const TuneArguments& arguments) {
   if (arguments.wisdom) refuse_unwritable(*arguments.wisdom);
   std::vector<SizedProblem> sizes;
   for (const Constants& size : sizes_of(arguments.set)) sizes.push_back(read(arguments, size));
+  if (arguments.tree) require_tree_ending(*arguments.tree);
   if (sizes.size() > 1) return tune_sizes(arguments, std::move(sizes));
   if (arguments.tree) throw UserError("--tree chooses by size: give --set several values, as in --set N=1024,2048");
   if (!sizes.front().problem.run.plan.empty()) return tune_plans(arguments, sizes.front());

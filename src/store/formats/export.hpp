@@ -35,6 +35,8 @@ struct BestResult {
   std::vector<Metric> metrics = {};        ///< of the problem, for their units
 };
 
+/// A parameter's name as an identifier of C: a kernel's own parameter sq.BLOCK becomes sq_BLOCK.
+std::string c_identifier(std::string parameter);
 /// A C header with one block of #defines per device, selected by -DTARGET_<DEVICE>; the first entry is the default.
 /// Execution parameters and compiler options (text that begins with "-") are given in a comment, not as macros.
 std::string to_c_header(const std::vector<BestResult>& best);

@@ -119,7 +119,8 @@ std::string block(const BestResult& best) {
     } else if (best.configuration[p].is_string() && value.starts_with('-')) {  // no value of a macro
       text += fmt::format("; compile with {} ({})", in_comment(value), parameter.name);
     } else {
-      macros += fmt::format("#define {} {}\n", in_one_line(parameter.name), macro_value(best.configuration[p]));
+      macros +=
+          fmt::format("#define {} {}\n", in_one_line(c_identifier(parameter.name)), macro_value(best.configuration[p]));
     }
   }
   return text + " */\n" + macros;
@@ -185,6 +186,11 @@ std::string to_csv(const ResultSet& results) {
   return text;
 }
 
+std::string c_identifier(std::string parameter) {
+  std::ranges::replace(parameter, '.', '_');
+  return parameter;
+}
+
 std::string to_c_header(const std::vector<BestResult>& best) {
   const std::string problem = best.empty() ? "problem" : best.front().problem;
   const std::string name = macro_name(problem);
@@ -199,11 +205,14 @@ std::string to_c_header(const std::vector<BestResult>& best) {
     blocks += fmt::format("#{} defined(TARGET_{})\n{}", devices.size() == 1 ? "if" : "elif", target, block(entry));
   }
   const bool several = devices.size() > 1;
+  const bool dotted = !best.empty() && std::ranges::any_of(best.front().parameters, [](const Parameter& p) {
+    return p.name.find('.') != std::string::npos;
+  });
   std::string text = fmt::format(
-      "/* Tuned parameters of {}, written by ergotune.{} */\n"
+      "/* Tuned parameters of {}, written by ergotune.{}{} */\n"
       "#ifndef {}\n#define {}\n\n",
-      in_comment(problem), several ? " -DTARGET_<DEVICE> chooses the device; without it, the latest." : "", guard,
-      guard);
+      in_comment(problem), several ? " -DTARGET_<DEVICE> chooses the device; without it, the latest." : "",
+      dotted ? " The parameter NAME of one KERNEL is the macro KERNEL_NAME." : "", guard, guard);
   if (several) text += blocks + "#else /* default */\n";
   if (!best.empty()) text += block(best.front()) + (several ? "#endif\n" : "");
   return text + fmt::format("\n#endif /* {} */\n", guard);
