@@ -30,6 +30,19 @@ struct ImportedSession {
   std::size_t added = 0;  ///< rows whose configuration was new to the session
 };
 
+/// The run of confirmations with these repeats.
+std::int64_t confirmation_run(Store& store, std::int64_t session, const ConfirmedRow& confirmation,
+                              std::map<int, std::int64_t>& runs) {
+  const auto [run, added] = runs.try_emplace(confirmation.repeats);
+  if (added) {
+    run->second = store.begin_run(session, {.objective = *confirmation.objective, .strategy = "imported"});
+    store.set_confirmed(run->second, confirmation.repeats);
+    if (confirmation.certainty) store.set_certainty(run->second, *confirmation.certainty);
+    store.end_run(run->second, "imported");
+  }
+  return run->second;
+}
+
 /// Importing the same file again adds its new rows, as for a cache file that another tool extends.
 ImportedSession import_recording(Store& store, const Recording& recording) {
   const std::string document = serialise(problem_of(recording)), file = recording.file.filename().string();
@@ -47,16 +60,27 @@ ImportedSession import_recording(Store& store, const Recording& recording) {
   std::set<Configuration> known;
   for (StoredRow& row : store.rows(imported.session)) known.insert(std::move(row.configuration));
   std::vector<StoredRow> rows;
+  std::map<int, std::int64_t> runs;  // of the confirmations, by their repeats
   for (std::size_t row = 0; row < recording.size(); ++row) {
     Configuration configuration = recording.configuration(row);
     if (known.contains(configuration)) continue;
-    StoredRow& added = rows.emplace_back();
+    ++imported.added;
+    StoredRow added;
     added.configuration = std::move(configuration);
+    if (recording.is_confirmed(row, recording.objective)) {
+      const ConfirmedRow& confirmation = recording.confirmations.at(row);
+      if (confirmation.searched) {
+        added.measurement = *confirmation.searched;
+        rows.push_back(added);
+      }
+      added.kind = RowKind::confirmed;
+      added.run = confirmation_run(store, imported.session, confirmation, runs);
+    }
     added.measurement = recording.measurement(row);
+    rows.push_back(std::move(added));
   }
   store.add_all(imported.session, rows);
   store.flush();
-  imported.added = rows.size();
   return imported;
 }
 

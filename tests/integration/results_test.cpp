@@ -60,6 +60,17 @@ TEST_F(Results, ImportedResultsAreShown) {
   }
 }
 
+TEST_F(Results, AnImportKeepsWhatWasConfirmed) {
+  folder_.write("c.csv",
+                "b,status,time,time_standard_error,time_n,objective,confirmed,searched\n"
+                "1,ok,0.002,0.0001,9,min time,3,0.0018\n2,ok,0.0019,0.0001,9,min time,0,\n");
+  document({"import", "c.csv", "--store", "c.db"});
+  const json best = document({"show", "c.db"})["best"];
+  EXPECT_EQ(best["configuration"]["b"], 1) << "the confirmed one leads";
+  EXPECT_EQ(best["confirmation_repeats"], 3);
+  EXPECT_EQ(document({"import", "c.csv", "--store", "c.db"})["added"], 0);
+}
+
 /// The lines from the one that contains `text` to the next empty one.
 std::string block_at(const std::string& printed, const std::string& text) {
   const std::size_t at = printed.find(text);

@@ -67,7 +67,7 @@ TEST_F(ExportTest, ObjectiveIsOneThatEveryEntryHas) {
 }
 
 // An interval hangs on the degrees of freedom of its error, which n alone does not say.
-TEST_F(ExportTest, CsvKeepsIntervals) {
+TEST_F(ExportTest, EveryFormatKeepsIntervals) {
   ResultSet results = some_results();
   results.rows[0].measurement.quantities["time"] = {2.5e-3, 1e-5, 3, "", "", Provenance::measured, 2};
   results.rows[0].measurement.quantities["energy"] = {0.5, 1e-2, 40, "", "", Provenance::measured, 3.25};
@@ -79,10 +79,34 @@ TEST_F(ExportTest, CsvKeepsIntervals) {
   const std::string text = to_csv(results);
   EXPECT_THAT(text, HasSubstr(",energy_degrees"));
   EXPECT_THAT(text, testing::Not(HasSubstr(",time_degrees"))) << "n - 1";
-  const Measurement before = results.rows[0].measurement, after = load_recording(write("a.csv", text)).measurement(0);
-  for (const char* name : {"time", "energy", "power", "gflops"})
-    EXPECT_NEAR(after.half_width(name) / before.half_width(name), 1, 1e-6) << name;
-  EXPECT_TRUE(std::isnan(after.half_width("of_python"))) << "unknown, as before";
+  StoredRow row = results.rows[0];
+  for (int i = 0; i < 2000; ++i) {  // more than one block of a cache
+    row.configuration[0] = 1000 + i;
+    results.rows.push_back(row);
+  }
+  const Measurement& before = row.measurement;
+  for (const Recording& recording :
+       {read("a.csv", text), read("a.json", to_kernel_tuner_cache(results)), read("b.json", to_t4_results(results))}) {
+    for (const std::size_t at : {std::size_t{0}, recording.size() - 1}) {
+      const Measurement after = recording.measurement(at);
+      if (!usable(after.status)) continue;
+      for (const char* name : {"time", "energy", "power", "gflops"})
+        EXPECT_NEAR(after.half_width(name) / before.half_width(name), 1, 1e-6) << recording.file << name;
+      EXPECT_TRUE(std::isnan(after.half_width("of_python"))) << "unknown, as before";
+    }
+  }
+}
+
+TEST_F(ExportTest, EveryFormatKeepsFailures) {
+  ResultSet results = some_results();
+  results.rows[2].measurement.message = "7 elements differ";
+  for (const Recording& recording : {read("a.csv", to_csv(results)), read("a.json", to_kernel_tuner_cache(results)),
+                                     read("b.json", to_t4_results(results))}) {
+    for (std::size_t row = 0; row < results.rows.size(); ++row) {
+      EXPECT_EQ(recording.measurement(row).status, results.rows[row].measurement.status) << recording.file;
+      EXPECT_EQ(recording.measurement(row).message, results.rows[row].measurement.message) << recording.file;
+    }
+  }
 }
 
 TEST_F(ExportTest, SimulatedValuesStaySimulatedInEveryFormat) {

@@ -36,9 +36,10 @@ std::string unconfirmed_text(const Unconfirmed& result, const std::string& unit)
 }
 
 void print_confidence(const Confidence& confidence) {
+  const std::string repeats = counted(static_cast<std::uint64_t>(confidence.confirmation_repeats), "paired repeat");
+  if (confidence.confirmation_repeats > 0 && !confidence.probability_best) fmt::print("  confirmed in {}\n", repeats);
   if (confidence.probability_best) {
-    fmt::print("  confirmed in {} with its rivals: the best of them with {:.0f} % probability",
-               counted(static_cast<std::uint64_t>(confidence.confirmation_repeats), "paired repeat"),
+    fmt::print("  confirmed in {} with its rivals: the best of them with {:.0f} % probability", repeats,
                100 * *confidence.probability_best);
     if (confidence.expected_loss) fmt::print(", expected loss {:.2g} %", 100 * *confidence.expected_loss);
     fmt::print("\n");

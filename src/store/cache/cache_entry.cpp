@@ -3,6 +3,8 @@
 #include <simdjson.h>
 
 #include <algorithm>
+#include <limits>
+#include <optional>
 #include <string>
 
 #include "base/statistics.hpp"
@@ -19,7 +21,7 @@ constexpr double kFailureMark = 1e19;
 
 /// The meaning of a key in an entry.
 struct Role {
-  enum class Kind { ignore, parameter, cost, quantity } kind = Kind::ignore;
+  enum class Kind { ignore, parameter, cost, quantity, message, own } kind = Kind::ignore;
   std::size_t parameter = 0;
   double RowCosts::*cost = nullptr;
   std::size_t column = 0;       ///< for a single value
@@ -56,6 +58,7 @@ struct CacheEntryParser::State {
   std::size_t positions_set = 0;
   RowCosts costs;
   Status status = Status::ok;
+  std::optional<Status> own_status;
   bool has_time = false;
   double time = 0;
   simdjson::ondemand::parser parser;
@@ -76,6 +79,8 @@ struct CacheEntryParser::State {
     if (role.cost) return role;
     role.kind = Role::Kind::quantity;
     if (key == "benchmark_time" || key == "strategy_time" || key == "timestamp") role.kind = Role::Kind::ignore;
+    if (key == "error_message") role.kind = Role::Kind::message;
+    if (key == "ergotune") role.kind = Role::Kind::own;
     role.scale = cache_scale(key);
     role.list_scale = cache_scale(stem(key));
     role.is_time = key == "time";
@@ -176,11 +181,43 @@ struct CacheEntryParser::State {
     }
   }
 
+  /// What ergotune states of its own entry: {"status": "timeout", "certainty": {"time": {"n": 3, ...}}}.
+  template <class V>
+  void read_own(V& value) {
+    for (auto field : value.get_object()) {
+      const std::string_view key = field.unescaped_key();
+      if (key == "status") {
+        own_status = status_from(std::string_view(field.value().get_string()));
+      } else if (key == "certainty") {
+        for (auto entry : field.value().get_object()) read_certainty(entry);
+      }
+    }
+  }
+
+  template <class F>
+  void read_certainty(F& field) {
+    const std::string name(std::string_view(field.unescaped_key()));
+    const std::size_t column = rows.column(name, !is_observed(name));
+    double error = 0;
+    std::uint64_t n = 1;
+    for (auto part : field.value().get_object()) {
+      const std::string_view key = part.unescaped_key();
+      auto value = part.value();
+      if (key == "n") n = value.get_uint64();
+      if (key == "degrees") rows.set_degrees(column, value.get_double());
+      if (key == "standard_error")
+        error =
+            value.type() == json_type::number ? double(value.get_double()) : std::numeric_limits<double>::quiet_NaN();
+    }
+    rows.set_error(column, error, static_cast<std::uint32_t>(n));
+  }
+
   /// Throws simdjson_error if the text is not a complete JSON object.
   void read(const char* text, std::size_t size, std::size_t readable) {
     positions_set = 0;
     costs = {};
     status = Status::ok;
+    own_status.reset();
     has_time = false;
     auto document = parser.iterate(text, size, readable);
     std::size_t expected = 0;
@@ -197,6 +234,12 @@ struct CacheEntryParser::State {
           break;
         case Role::Kind::quantity:
           read_quantity(entry, value);
+          break;
+        case Role::Kind::message:
+          rows.set_message(std::string_view(value.get_string()));
+          break;
+        case Role::Kind::own:
+          read_own(value);
           break;
         case Role::Kind::ignore:
           break;
@@ -264,7 +307,7 @@ bool CacheEntryParser::parse(const char* text, std::size_t size, std::size_t rea
     mended.resize(length + simdjson::SIMDJSON_PADDING);
     if (!attempt(mended.data(), length, mended.size())) return false;
   }
-  state.rows.finish_row(state.positions.data(), state.status, state.costs);
+  state.rows.finish_row(state.positions.data(), state.own_status.value_or(state.status), state.costs);
   return true;
 }
 

@@ -45,9 +45,25 @@ std::string cache_objective(const ResultSet& results) {
   return results.objective;
 }
 
+/// A metric's value with its error, as a quantity.
+Quantity metric_quantity(const Measurement& m, const std::string& name, double value) {
+  Quantity quantity;
+  quantity.value = value;
+  quantity.standard_error = m.standard_error(name);
+  quantity.n = 1;
+  quantity.degrees = m.degrees(name);
+  return quantity;
+}
+
+/// Whether readers would take the value's interval for another one: they compute that of the time from `times`.
+bool needs_certainty(const std::string& name, const Quantity& quantity) {
+  return quantity.n > 1 || quantity.standard_error != 0 || name == "time";
+}
+
 Json entry_json(const ResultSet& results, const StoredRow& row, const std::string& objective) {
   const Measurement& m = row.measurement;
-  Json entry = Json::object();
+  Json entry = Json::object(), own = Json::object();
+  if (m.status != Status::ok) own["status"] = to_string(m.status);
   for (std::size_t p = 0; p < results.parameters.size(); ++p) {
     entry[results.parameters[p].name] = value_json(row.configuration[p]);
   }
@@ -60,13 +76,17 @@ Json entry_json(const ResultSet& results, const StoredRow& row, const std::strin
     const std::string key = cache_name(name, quantity);
     if (entry.contains(key) || !std::isfinite(quantity.value)) continue;
     entry[key] = quantity.value / cache_scale(key);
+    if (needs_certainty(name, quantity)) own["certainty"][key] = certainty_json(quantity);
   }
   if (!m.times.empty()) {
     Json& times = entry["times"] = Json::array();
     for (const double time : m.times) times.push_back(time * kSecondsToMilliseconds);
   }
   for (const auto& [name, value] : m.metrics) {
-    if (!entry.contains(name) && std::isfinite(value)) entry[name] = value;
+    if (entry.contains(name) || !std::isfinite(value)) continue;
+    entry[name] = value;
+    if (const Quantity quantity = metric_quantity(m, name, value); needs_certainty({}, quantity))
+      own["certainty"][name] = certainty_json(quantity);
   }
   entry["compile_time"] = m.compile_seconds * kSecondsToMilliseconds;
   entry["verification_time"] = m.verify_seconds * kSecondsToMilliseconds;
@@ -74,6 +94,7 @@ Json entry_json(const ResultSet& results, const StoredRow& row, const std::strin
   entry["strategy_time"] = 0;
   entry["framework_time"] = m.tuner_seconds * kSecondsToMilliseconds;
   if (m.finished_at > 0) entry["timestamp"] = cache_time_stamp(m.finished_at);
+  if (!own.empty()) entry["ergotune"] = std::move(own);
   return entry;
 }
 
@@ -132,10 +153,13 @@ Json measurements_json(const ResultSet& results, const Measurement& m) {
     list.push_back({{"name", name},
                     {"value", time ? quantity.value * kSecondsToMilliseconds : quantity.value},
                     {"unit", time ? "ms" : unit_of(name)}});
+    if (needs_certainty(name, quantity)) list.back()["ergotune"] = certainty_json(quantity);
   }
   for (const auto& [name, value] : m.metrics) {
     if (!std::isfinite(value)) continue;
     list.push_back({{"name", name}, {"value", value}, {"unit", unit_of(name, results.metrics)}});
+    if (const Quantity quantity = metric_quantity(m, name, value); needs_certainty({}, quantity))
+      list.back()["ergotune"] = certainty_json(quantity);
   }
   return list;
 }
@@ -161,6 +185,8 @@ Json result_json(const ResultSet& results, const StoredRow& row) {
   json["correctness"] = m.status == Status::wrong_result ? 0 : 1;
   json["measurements"] = measurements_json(results, m);
   json["objectives"] = Json::array({results.objective});
+  if (m.status != Status::ok) json["ergotune"] = {{"status", to_string(m.status)}};
+  if (!m.message.empty()) json["error_message"] = m.message;
   return json;
 }
 

@@ -63,12 +63,14 @@ class T4Rows {
     for (const Parameter& parameter : parameters) {
       configuration.push_back(value_from(result.at("configuration").at(parameter.name)));
     }
-    const Status status = status_of(result.at("invalidity").get<std::string>());
+    Status status = status_of(result.at("invalidity").get<std::string>());
+    if (result.contains("ergotune")) status = status_from(result.at("ergotune").value("status", "")).value_or(status);
+    if (result.contains("error_message")) rows_.set_message(result.at("error_message").get<std::string>());
+    RowCosts costs;
+    if (result.contains("times")) add_times(result.at("times"), costs);
     if (result.contains("measurements")) {
       for (const Json& measurement : result.at("measurements")) add_measurement(measurement);
     }
-    RowCosts costs;
-    if (result.contains("times")) add_times(result.at("times"), costs);
     rows_.finish_row(values_.positions(configuration), status, costs);
   }
 
@@ -85,7 +87,13 @@ class T4Rows {
     if (value.is_number()) {
       // A bare "energy" without a unit is a metric that a Kernel Tuner user computed.
       const bool measured = is_observed(name) || (renamed_target(name) && !measurement.value("unit", "").empty());
-      rows_.set(rows_.column(name, !measured), value.get<double>() * scale);
+      const std::size_t column = rows_.column(name, !measured);
+      rows_.set(column, value.get<double>() * scale);
+      if (!measurement.contains("ergotune")) return;
+      const Json& own = measurement.at("ergotune");
+      rows_.set_error(column, own.contains("standard_error") ? number_from(own.at("standard_error")) : 0,
+                      own.value("n", 1u));
+      if (own.contains("degrees")) rows_.set_degrees(column, own.at("degrees").get<double>());
     } else if (value.is_array()) {
       double sum = 0;
       const auto statistics = statistics_of(value, scale, sum);

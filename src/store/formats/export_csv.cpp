@@ -26,11 +26,6 @@ constexpr std::string_view kBetweenWarnings = "; ";  // read_csv() splits there
 /// The shortest text that is read back as the same number; empty for NaN and infinity.
 std::string cell(double value) { return std::isfinite(value) ? fmt::format("{}", value) : ""; }
 
-/// Whether the degrees of freedom differ from n - 1, which readers assume.
-bool has_other_degrees(const Quantity& quantity) {
-  return quantity.standard_error > 0 && quantity.degrees != static_cast<double>(quantity.n) - 1;
-}
-
 /// "NVIDIA A100-PCIE-40GB" -> "NVIDIA_A100_PCIE_40GB"
 std::string macro_name(const std::string& text) {
   std::string result;

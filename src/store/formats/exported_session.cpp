@@ -6,6 +6,8 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "store/formats/json_values.hpp"
+
 namespace ergotune {
 namespace {
 
@@ -26,8 +28,10 @@ void read(const Json& json, Recording& recording) {
   for (const auto& [key, entry] : json.at("confirmed").items()) {
     const auto row = rows.find(key);
     if (row == rows.end()) continue;
-    ExportedConfirmation confirmation{entry.value("repeats", 1), {}};
+    ExportedConfirmation confirmation{entry.value("repeats", 1), {}, {}};
     if (entry.contains("searched")) confirmation.searched = entry.at("searched").get<double>();
+    if (entry.contains("probability_best"))
+      confirmation.certainty = Certainty{entry.at("probability_best"), entry.value("expected_loss", 0.0)};
     add_confirmation(recording, row->second, confirmation);
   }
 }
@@ -49,13 +53,15 @@ std::optional<ObjectiveSpec> exported_objective(const ResultSet& results) {
 std::optional<ExportedConfirmation> exported_confirmation(const StoredRow& row,
                                                           const std::optional<ObjectiveSpec>& objective) {
   if (!objective || row.rounds == 0 || row.confirmed_for != objective) return std::nullopt;
-  return ExportedConfirmation{row.rounds, row.searched ? row.searched->value(objective->text) : std::nullopt};
+  return ExportedConfirmation{row.rounds, row.searched ? row.searched->value(objective->text) : std::nullopt,
+                              row.certainty};
 }
 
 void add_confirmation(Recording& recording, std::size_t row, const ExportedConfirmation& confirmation) {
   ConfirmedRow& added = recording.confirmations[row];
   added.objective = recording.objective;
   added.repeats = confirmation.repeats;
+  added.certainty = confirmation.certainty;
   if (!confirmation.searched) return;
   Quantity& searched = added.searched.emplace().quantities[recording.objective.text];
   searched.value = *confirmation.searched;
@@ -82,7 +88,21 @@ Json session_json(const ResultSet& results) {
     if (!confirmation) continue;
     Json& entry = json["confirmed"][cache_key(row.configuration)] = {{"repeats", confirmation->repeats}};
     if (confirmation->searched) entry["searched"] = *confirmation->searched;
+    if (!confirmation->certainty) continue;
+    entry["probability_best"] = confirmation->certainty->probability_best;
+    entry["expected_loss"] = confirmation->certainty->expected_loss;
   }
+  return json;
+}
+
+bool has_other_degrees(const Quantity& quantity) {
+  return quantity.standard_error > 0 && quantity.degrees != static_cast<double>(quantity.n) - 1;
+}
+
+Json certainty_json(const Quantity& quantity) {
+  Json json{{"n", quantity.n}};
+  if (quantity.standard_error != 0) json["standard_error"] = number_json(quantity.standard_error);
+  if (has_other_degrees(quantity)) json["degrees"] = quantity.degrees;
   return json;
 }
 

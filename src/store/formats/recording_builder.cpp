@@ -78,8 +78,12 @@ void RecordingBuilder::set(std::size_t index, double value, double standard_erro
 void RecordingBuilder::set_degrees(std::size_t index, double degrees) {
   Column& column = columns_[index];
   column.current_degrees = degrees;
-  column.degrees.resize(rows(), 0.0f);
   column.has_degrees = true;
+}
+
+void RecordingBuilder::Column::fill_degrees() {
+  for (std::size_t row = degrees.size(); has_degrees && row < n.size(); ++row)
+    degrees.push_back(static_cast<float>(n[row]) - 1);
 }
 
 void RecordingBuilder::set_origin(std::size_t index, const Origin& origin) {
@@ -112,14 +116,20 @@ void RecordingBuilder::set_statistics(std::size_t index, double mean, double sta
   if (!column.has_value) column.current = mean;
 }
 
+void RecordingBuilder::set_error(std::size_t index, double standard_error, std::uint32_t n) {
+  columns_[index].current_error = standard_error;
+  columns_[index].current_n = n;
+}
+
 void RecordingBuilder::finish_row(const std::uint32_t* positions, Status status, const RowCosts& costs,
                                   double finished_at) {
   for (Column& column : columns_) {
     const bool there = column.has_value || column.has_mean;
     column.value.push_back(there ? column.current : kNone);
     column.standard_error.push_back(static_cast<float>(column.current_error));
+    column.fill_degrees();  // of the rows before
     column.n.push_back(std::max(column.current_n, 1u));
-    if (column.has_degrees) column.degrees.push_back(static_cast<float>(column.current_degrees));
+    if (column.current_degrees) column.degrees.push_back(static_cast<float>(*column.current_degrees));
     if (!column.origins.empty()) column.origin.push_back(column.current_origin);
   }
   positions_.insert(positions_.end(), positions, positions + dimensions_);
@@ -130,20 +140,31 @@ void RecordingBuilder::finish_row(const std::uint32_t* positions, Status status,
   framework_.push_back(static_cast<float>(costs.framework));
   any_costs_ = any_costs_ || costs.any;
   finished_at_.push_back(finished_at);
+  if (!message_.empty()) messages_[rows() - 1] = std::move(message_);
   drop_row();
 }
 
 void RecordingBuilder::drop_row() {
+  message_.clear();
   for (Column& column : columns_) {
-    column.current = column.current_error = column.current_degrees = 0;
+    column.current = column.current_error = 0;
+    column.current_degrees.reset();
     column.current_n = column.current_origin = 0;
     column.has_value = column.has_mean = false;
   }
 }
 
 void RecordingBuilder::append(RecordingBuilder& other) {
+  for (auto& [row, message] : other.messages_) messages_[rows() + row] = std::move(message);
+  other.messages_.clear();
   for (Column& column : other.columns_) {
     Column& mine = columns_[this->column(column.name, column.is_metric)];
+    if (column.has_degrees || mine.has_degrees) {
+      column.has_degrees = mine.has_degrees = true;
+      column.fill_degrees();
+      mine.fill_degrees();
+      move_to_end(mine.degrees, column.degrees);
+    }
     move_to_end(mine.value, column.value);
     move_to_end(mine.standard_error, column.standard_error);
     move_to_end(mine.n, column.n);
@@ -186,11 +207,13 @@ void RecordingBuilder::finish(Recording& recording) {
     if (std::ranges::any_of(column.n, [](std::uint32_t n) { return n != 1; })) {
       result.n = std::move(column.n);
     }
+    column.fill_degrees();
     result.degrees = std::move(column.degrees);
     result.origins = std::move(column.origins);
     result.origin = std::move(column.origin);
     recording.columns.push_back(std::move(result));
   }
+  recording.messages.merge(messages_);
   recording.positions = std::move(positions_);
   recording.statuses = std::move(statuses_);
   if (std::ranges::any_of(finished_at_, [](double x) { return x > 0; }))

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -47,13 +48,17 @@ class RecordingBuilder {
   /// Sets the current row's value in a column. Later calls replace earlier ones, except that n = 0 keeps an n and
   /// standard error that are set already (for a mean given beside its list of readings).
   void set(std::size_t column, double value, double standard_error = 0, std::uint32_t n = 0);
-  /// Sets the degrees of freedom of the value set by set(); if no row has any, n - 1 is used.
+  /// Sets the degrees of freedom of the value set by set(); rows without any have n - 1.
   void set_degrees(std::size_t column, double degrees);
   /// Sets how the value was obtained; if no row has an origin, it is unknown.
   void set_origin(std::size_t column, const Origin& origin);
   /// All quantities and metrics of a measurement.
   void set(const Measurement& measurement);
   void set_statistics(std::size_t column, double mean, double standard_error, std::uint32_t n);
+  /// Replaces standard error and n of the current row's value.
+  void set_error(std::size_t column, double standard_error, std::uint32_t n);
+  /// Sets the current row's message.
+  void set_message(std::string_view message) { message_ = message; }
   void finish_row(const std::uint32_t* positions, Status status, const RowCosts& costs, double finished_at = 0);
   /// Discards the values set since the last finished row.
   void drop_row();
@@ -73,13 +78,16 @@ class RecordingBuilder {
     std::vector<double> value;
     std::vector<float> standard_error;
     std::vector<std::uint32_t> n;
-    std::vector<float> degrees;  ///< empty until one is set
+    std::vector<float> degrees;  ///< only if has_degrees
     std::vector<Origin> origins;
     std::vector<std::uint32_t> origin;
     // the row being built
-    double current = 0, current_error = 0, current_degrees = 0;
+    double current = 0, current_error = 0;
+    std::optional<double> current_degrees;
     std::uint32_t current_n = 0, current_origin = 0;
     bool has_value = false, has_mean = false, has_degrees = false;
+    /// Gives finished rows without degrees of freedom n - 1.
+    void fill_degrees();
   };
   std::size_t dimensions_;
   std::vector<Column> columns_;
@@ -88,6 +96,8 @@ class RecordingBuilder {
   std::vector<float> compile_, verify_, run_, framework_;
   bool any_costs_ = false;
   std::vector<double> finished_at_;
+  std::string message_;  // of the row being built
+  std::map<std::size_t, std::string> messages_;
 };
 
 /// The provenance of values that are read from a file, which states theirs as `text` (or not at all: empty): what was
