@@ -8,6 +8,7 @@
 #include <functional>
 #include <initializer_list>
 #include <iomanip>
+#include <iterator>
 #include <limits>
 #include <locale>
 #include <memory>
@@ -16,6 +17,7 @@
 #include <string>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "ergotune/launcher.h"
 
@@ -171,21 +173,25 @@ class Kernel {
   }
 
   /// Queues a launch. Arguments are passed by value: CUdeviceptr, cl_mem, int, float ...; a pointer to device memory
-  /// may be given as a CUdeviceptr. Throws LaunchError.
+  /// may be given as a CUdeviceptr. Throws LaunchError, also for a floating-point number where the problem has an
+  /// integer or a buffer, and for an integer where it has a float32 or float64.
   template <class... Arguments>
   void operator()(void* queue, const Arguments&... arguments) const {
+    check_kinds<Arguments...>();
     const ergotune_argument list[] = {{&arguments, sizeof arguments}..., {nullptr, 0}};
     check(ergotune_kernel_launch(kernel_.get(), queue, list, sizeof...(arguments)));
   }
   /// Compiles and loads the code for launches with such scalar arguments, and waits for it. Throws LaunchError.
   template <class... Arguments>
   void prepare(void* queue, const Arguments&... arguments) const {
+    check_kinds<Arguments...>();
     const ergotune_argument list[] = {{&arguments, sizeof arguments}..., {nullptr, 0}};
     check(ergotune_kernel_prepare(kernel_.get(), queue, list, sizeof...(arguments)));
   }
   /// Returns the configuration of such launches and the reason for it as a JSON document (ergotune_kernel_why).
   template <class... Arguments>
   std::string why(void* queue, const Arguments&... arguments) const {
+    check_kinds<Arguments...>();
     const ergotune_argument list[] = {{&arguments, sizeof arguments}..., {nullptr, 0}};
     const char* text = ergotune_kernel_why(kernel_.get(), queue, list, sizeof...(arguments));
     if (!text) check(-1000);
@@ -200,6 +206,54 @@ class Kernel {
   using Warn = std::function<void(const std::string&)>;
   static void check(int code) {
     if (code != 0) throw LaunchError(ergotune_error(), code);
+  }
+  using Kinds = unsigned long long;
+  static constexpr Kinds kInteger = 1, kFloat = 2;
+  /// The kinds of the first 32 arguments of a call, two bits each; 0: neither an integer nor a floating-point number.
+  template <class... Arguments>
+  static constexpr Kinds kinds_of() {
+    Kinds kinds = 0;
+    int shift = 0;
+    ((kinds |= shift >= 64                                                  ? 0
+               : std::is_integral_v<Arguments> || std::is_enum_v<Arguments> ? kInteger << shift
+               : std::is_floating_point_v<Arguments>                        ? kFloat << shift
+                                                                            : 0,
+      shift += 2),
+     ...);
+    return kinds;
+  }
+  /// The constant kinds of the call are compared with those of the problem in one operation per launch.
+  template <class... Arguments>
+  void check_kinds() const {
+    constexpr Kinds kinds = kinds_of<Arguments...>();
+    if ((kinds & refused_) != 0) refuse(kinds & refused_, sizeof...(Arguments));
+  }
+  /// The type of each argument in the problem.
+  std::vector<std::string> types() const {
+    std::istringstream words(ergotune_kernel_signature(kernel_.get()));
+    return {std::istream_iterator<std::string>(words), {}};
+  }
+  void refuse(Kinds wrong, std::size_t count) const {
+    const auto expected = types();
+    if (expected.size() != count) return;  // the launch reports the number of arguments
+    std::size_t at = 0;
+    while ((wrong >> 2 * at & 3) == 0) ++at;
+    throw LaunchError("argument " + std::to_string(at + 1) + " is " +
+                          ((wrong >> 2 * at & kFloat) != 0 ? "a floating-point number" : "an integer") +
+                          ", and the problem has " + (expected[at] == "*" ? "a buffer" : expected[at]) +
+                          "; arguments are counted from 1 after the queue",
+                      -1000);
+  }
+  void note_refused_kinds() {
+    int shift = 0;
+    for (const std::string& type : types()) {
+      if (shift >= 64) break;
+      if (type == "float32" || type == "float64")
+        refused_ |= kInteger << shift;
+      else if (type != "float16" && type.rfind("struct:", 0) != 0)  // cl_half is an integer
+        refused_ |= kFloat << shift;
+      shift += 2;
+    }
   }
   template <class Open>
   void open(Options options, Open open_it) {
@@ -222,7 +276,9 @@ class Kernel {
     }
     kernel_.reset(open_it(plain));
     if (!kernel_) check(-1000);
+    note_refused_kinds();
   }
+  Kinds refused_ = 0;
   std::unique_ptr<Warn> warn_;  // declared first: the kernel may warn during its destruction
   std::unique_ptr<ergotune_kernel, Close> kernel_;
 };

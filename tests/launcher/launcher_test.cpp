@@ -174,6 +174,22 @@ TEST_F(Application, RunsTheDefaultWithoutWisdomAndTheTunedWithIt) {
   EXPECT_THAT(warnings, IsEmpty());
 }
 
+TEST_F(Application, AnArgumentOfAnotherKindIsRefused) {
+  write_problem("\"out\", type", "\"scale\", type = \"float32\", value = 1 },\n  { name = \"out\", type");
+  std::string source = kSource;
+  source.replace(source.find("int add,"), 8, "int add, float scale,");
+  write_file(folder / "mark.cl", source);
+  const Kernel kernel(file(), options());
+  const cl_mem memory = buffer(64);
+  EXPECT_NO_THROW(kernel(queue, 64, 0u, 1.0f, memory));
+  EXPECT_THROW(kernel(queue, 64, 1e-44f, 1.0f, memory), LaunchError);
+  EXPECT_THROW(kernel(queue, 64, 0, 1, memory), LaunchError);
+  EXPECT_THROW(kernel(queue, 64, 0, 1.0f, 1.0), LaunchError) << "a buffer";
+  EXPECT_THROW(kernel.prepare(queue, 64.0f, 0, 1.0f, memory), LaunchError);
+  EXPECT_THROW(kernel.why(queue, 64, 0.0f, 1.0f, memory), LaunchError);
+  api().clReleaseMemObject(memory);
+}
+
 // A size that the source does not name is no code of its own.
 TEST_F(Application, EverySizeRunsTheSameCodeAndFindsItOnDisk) {
   const auto files = [&] {
