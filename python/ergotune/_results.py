@@ -8,6 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 
+#: How the description of a Python function begins that was tuned, and ends where it has no reference.
+VERIFIED_WITH = "a Python function, verified with "
+REFERENCE_IS_DEFAULT = "the outputs of the default configuration"
+#: How a warning begins of a configuration none of whose outputs can be compared.
+NOTHING_COMPARED = "nothing could be compared"
+
+
 def as_text(value: Any) -> str:
     """As the native half writes a parameter's value."""
     if isinstance(value, (bool, np.bool_)):
@@ -83,7 +90,7 @@ class Result:
         self.session: Optional[int] = raw["session"]
         self.notes: List[str] = raw["notes"]
         #: How outputs were verified, where that is not a quantity: of Python functions.
-        self.verified = ""
+        self.verified = self._verified()
         #: Of a Python function, by parameter: what was given, by the name that it is kept by.
         self._given: Dict[str, Dict[str, Any]] = {}
         #: The page that ``watch=True`` has shown; it lives as long as this.
@@ -98,6 +105,19 @@ class Result:
         named = self.document["best"]["configuration"]
         return {name: self._given.get(name, {}).get(as_text(value), value) for name, value in named.items()}
 
+    def _verified(self) -> str:
+        description = self.document["attributes"].get("description", "")
+        _, of_function, reference = description.partition(VERIFIED_WITH) if isinstance(description, str) else ("", "", "")
+        measurement = self.best_measurement
+        if not of_function or measurement is None or reference.startswith("nothing"):
+            return ""
+        if why := next((text for text in measurement["warnings"] if text.startswith(NOTHING_COMPARED)), ""):
+            return why
+        default = self.default_measurement
+        if reference == REFERENCE_IS_DEFAULT and (default is None or default["status"] not in ("ok", "not_converged")):
+            reference = "the outputs of the first configuration that ran"
+        return f"outputs agree with {reference}".replace("the outputs of", "those of")
+
     @property
     def best_measurement(self) -> Optional[Dict[str, Any]]:
         """The winner's measurement."""
@@ -107,6 +127,11 @@ class Result:
     def default_measurement(self) -> Optional[Dict[str, Any]]:
         """The measurement of the default configuration; None where it was not measured."""
         return None if self._default_row is None else self.measurements[self._default_row]
+
+    @property
+    def is_default(self) -> bool:
+        """Whether the winner is the default configuration."""
+        return self._best_row is not None and self._best_row == self._default_row
 
     def __getitem__(self, key: str) -> Any:
         return self.document[key]

@@ -31,7 +31,9 @@ def _gain(result: Result) -> str:
     standard = result.default_measurement
     if standard and standard["status"] not in ("ok", "not_converged"):
         parts.append(f"the default configuration failed: {standard['message']}")
-    if gain := document["gain"]:
+    if result.is_default:
+        parts.append("the same as the default")
+    elif gain := document["gain"]:
         ratio, half = gain["value"], gain["half_width"]
         factor = max(ratio, 1 / ratio)
         interval = f" ± {factor * half / ratio:.2g}" if half else ""
@@ -100,7 +102,7 @@ def _rows(result: Result) -> List[Tuple[str, str]]:
         status = measurement["status"] + " in the search" * bool(repeats)
         rows.append(("status", ": ".join(filter(None, (status, measurement["message"])))))
     rows += [(name, text) for name, text in (("gain", _gain(result)), ("confirmed", _certainty(result))) if text]
-    texts = [*measurement["warnings"], (result.search_repeats or {}).get("note", "")]
+    texts = [*(text for text in measurement["warnings"] if text != result.verified), (result.search_repeats or {}).get("note", "")]
     rows += [("note", text) for text in texts if text]
     if result.commonest_failure():
         counts = ", ".join(f"{count} {status}" for status, count in result.document["statuses"].items())
@@ -128,6 +130,8 @@ def _label(name: str) -> str:
 
 def plot_result(result: Result, x: Optional[str] = None, y: Optional[str] = None, ax: Any = None) -> Any:
     """Drawn by matplotlib, which is imported only here."""
+    if result.best is None:
+        raise ValueError(f"there is nothing to plot: none of {len(result)} configurations worked{result.commonest_failure()}")
     plt = needed("matplotlib.pyplot", "plot()", "plots")
     if ax is None:
         _, ax = plt.subplots()

@@ -25,7 +25,7 @@ constexpr std::string_view kEntry = "python callable";
   note_interruption(error);
   const py::object value = error.value();
   const auto kind = py::str(py::getattr(value, "kind", py::str(""))).cast<std::string>();
-  const std::string message = kind.empty() ? error.what() : py::str(value).cast<std::string>();
+  const std::string message = kind.empty() ? described(error, py::none()) : py::str(value).cast<std::string>();
   if (kind == "user") throw UserError(message);
   if (kind == "wrong") throw WrongOutputs(message);
   if (kind == "compile") throw DeviceError(DeviceFault::compile, message);
@@ -38,8 +38,16 @@ constexpr std::string_view kEntry = "python callable";
 template <class Work>
 auto in_python(Work work) {
   const py::gil_scoped_acquire gil;
+  const InterruptibleCall call;
   try {
-    return work();
+    if constexpr (std::is_void_v<decltype(work())>) {
+      work();
+      InterruptibleCall::check();
+    } else {
+      auto made = work();
+      InterruptibleCall::check();
+      return made;
+    }
   } catch (const py::error_already_set& error) {
     raise_fault(error);
   }
@@ -92,12 +100,14 @@ class CallableKernel : public LoadedKernel {
       take("spilled_registers", resources_.spilled_registers);
       order_ = py::str(kernel_->attr("order")).cast<std::string>();
       changes_arguments_ = kernel_->attr("changes_arguments").cast<bool>();
+      remark_ = py::str(kernel_->attr("remark")).cast<std::string>();
     });
   }
   Resources resources() const override { return resources_; }
   void bind(const LaunchGeometry&, const std::vector<KernelArgument>&) override {}
   std::unique_ptr<LoadedKernel> another() override { return std::make_unique<CallableKernel>(kernel_); }
   bool changes_own_inputs() const override { return changes_arguments_; }
+  std::string remark() const override { return remark_; }
   void reset_own_inputs() override {
     if (changes_arguments_) in_python([&] { kernel_->attr("restore")(); });
   }
@@ -115,7 +125,7 @@ class CallableKernel : public LoadedKernel {
  private:
   Held kernel_;
   Resources resources_;
-  std::string order_;
+  std::string order_, remark_;
   bool changes_arguments_ = false;
 };
 
@@ -253,6 +263,7 @@ void bind_callables(py::module_& module) {
   module.def("set_device_hook", &set_device_hook, py::arg("hook"));
   module.def("run_worker", &run_worker, py::arg("descriptor"), py::arg("log"),
              py::call_guard<py::gil_scoped_release>());
+  module.def("limit_worker", &limit_worker, py::arg("seconds"), py::arg("message"));
   module.def(
       "callable_source", [](const std::string& text) { return std::string(kPythonCallable) + text; }, py::arg("text"));
 }

@@ -1,5 +1,7 @@
 #include "hooks.hpp"
 
+#include <unistd.h>
+
 #include <cmath>
 #include <cstring>
 #include <iterator>
@@ -22,8 +24,18 @@ PyObject* interruption = nullptr;  // the exception with which a callable ended 
 /// An exception that ends the program is not a failure of one configuration.
 void note_interruption(const py::error_already_set& error) {
   if (!error.matches(PyExc_KeyboardInterrupt) && !error.matches(PyExc_SystemExit)) return;
+  if (interrupted && error.matches(PyExc_KeyboardInterrupt)) return;
   if (!interruption) interruption = error.value().inc_ref().ptr();
   interrupted = true;
+}
+
+bool InterruptibleCall::is_main() {
+  static thread_local const bool main = ::gettid() == ::getpid();
+  return main;
+}
+
+void InterruptibleCall::check() {
+  if (interrupted && is_main() && PyErr_CheckSignals() != 0) throw py::error_already_set();
 }
 
 std::string described(const py::error_already_set& error, const py::object& function) {

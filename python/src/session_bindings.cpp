@@ -162,7 +162,10 @@ class InterruptGuard {
     if (running_++ > 0) return;
     interrupted = false;
     struct sigaction action {};
-    action.sa_handler = [](int) { interrupted = true; };
+    action.sa_handler = [](int) {
+      interrupted = true;
+      InterruptibleCall::interrupt();
+    };
     sigaction(SIGINT, &action, &before_);
   }
   ~InterruptGuard() {

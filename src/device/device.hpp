@@ -167,6 +167,8 @@ class LoadedKernel {
   virtual bool changes_own_inputs() const { return false; }
   /// Gives that its first contents back; ordered with the launches.
   virtual void reset_own_inputs() {}
+  /// What readers of its results should know; empty: nothing.
+  virtual std::string remark() const { return {}; }
   /// Number of blocks, as bound, that are resident on one SM, as computed by the driver; nullopt if unknown.
   virtual std::optional<int> resident_blocks() const { return std::nullopt; }
 };

@@ -533,7 +533,7 @@ SCRIPT = """
 
     def begin():
         result = ergotune.tune_callable(work, {"n": [1, 2, 50]}, arguments=(np.ones(100),), device="host", strategy="brute_force",
-                                        confirm=False, max_seconds=0.02, quiet=True)
+                                        confirm=False, max_seconds=0.02, verify=False, quiet=True)
         print(len(result), result.notes, result.best["n"] < 50)
 """
 

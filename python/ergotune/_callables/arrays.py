@@ -7,6 +7,8 @@ import functools
 import numbers
 import sys
 import zlib
+from copy import deepcopy
+from enum import Enum
 from typing import Any, Iterator, List, Mapping, Optional, Sequence
 
 import numpy as np
@@ -116,14 +118,64 @@ def contents_hash(arguments: Any) -> str:
 
 
 def leaves(value: Any, copied: bool = False) -> List[Any]:
-    """The arrays and numbers in tuples, lists and dicts."""
+    """What is in tuples, lists and dicts; nothing where a function returned None."""
+    return [] if value is None else _leaves(value, copied)
+
+
+def _leaves(value: Any, copied: bool) -> List[Any]:
     if isinstance(value, Mapping):
-        return [leaf for key in sorted(value, key=str) for leaf in leaves(value[key], copied)]
+        return [leaf for key in sorted(value, key=str) for leaf in _leaves(value[key], copied)]
     if isinstance(value, (tuple, list)):
-        return [leaf for item in value for leaf in leaves(item, copied)]
-    if is_array(value):
-        return [copy(value) if copied else value]
-    return [value] if isinstance(value, (numbers.Number, np.generic)) else []
+        return [leaf for item in value for leaf in _leaves(item, copied)]
+    if copied and is_array(value):
+        return [copy(value)]
+    if copied and not has_no_equality(value):
+        with contextlib.suppress(Exception):  # what cannot be copied is compared as it is by then
+            return [deepcopy(value)]
+    return [value]
+
+
+def is_numeric(value: Any) -> bool:
+    """An array or a number: compared with tolerances."""
+    return is_array(value) or isinstance(value, (numbers.Number, np.generic))
+
+
+def has_no_equality(value: Any) -> bool:
+    """Whether == only says that it is the same object."""
+    return getattr(type(value), "__eq__") is object.__eq__ and not isinstance(value, Enum)
+
+
+def equal(one: Any, other: Any) -> Optional[bool]:
+    """As == has it; None where that is no answer."""
+    if has_no_equality(one) or has_no_equality(other):
+        return True if one is other else None
+    try:
+        answer = one == other
+    except Exception:
+        return None
+    return bool(answer) if isinstance(answer, (bool, np.bool_)) else None
+
+
+def _equal_elements(one: Any, other: Any) -> bool:
+    """Of text, dates and objects."""
+    if np.array_equal(one, other):
+        return True
+    with contextlib.suppress(Exception):
+        return bool(((one == other) | ((one != one) & (other != other))).all())
+    return False
+
+
+def _mask_differs(one: Any, other: Any) -> bool:
+    masked = isinstance(one, np.ma.MaskedArray) or isinstance(other, np.ma.MaskedArray)
+    return masked and not np.array_equal(np.ma.getmaskarray(one), np.ma.getmaskarray(other))
+
+
+def _unmasked(value: Any) -> Any:
+    """With zeros for masked elements, which may hold anything."""
+    if not isinstance(value, np.ma.MaskedArray):
+        return value
+    zero: Any = np.zeros((), value.dtype)
+    return value.filled(zero)
 
 
 def _host(value: Any) -> Any:
@@ -138,9 +190,13 @@ def _host(value: Any) -> Any:
 
 def same(one: Any, other: Any) -> bool:
     """Bit by bit, but that NaN equals NaN."""
+    if _mask_differs(one, other):
+        return False
+    one, other = _unmasked(one), _unmasked(other)
     if _is_torch(one):
         if one.is_floating_point() and one.element_size() == 1:
             one, other = one.view(_torch().uint8), other.view(_torch().uint8)
+    if _is_torch(one) or _is_cupy(one):
         return bool(((one == other) | ((one != one) & (other != other))).all())
     return bool(np.array_equal(_host(one), _host(other), equal_nan=_host(one).dtype.kind in "fc"))
 
@@ -200,13 +256,16 @@ def difference(actual: Any, expected: Any, absolute: Optional[float] = None, rel
     """How an output differs from what is expected; None where it does not. Without tolerances those of the type hold: see tune_callable.
 
     ``scale``: the root mean square of what is expected, where it is known."""
+    if _mask_differs(actual, expected):
+        return "its mask differs"
+    actual, expected = _unmasked(actual), _unmasked(expected)
     a, e = _comparable(actual, expected)
     if tuple(a.shape) != tuple(e.shape):
         if _size(a) != _size(e) or 1 not in (a.ndim, e.ndim):
             return f"its shape is {tuple(a.shape)} instead of {tuple(e.shape)}"
         a, e = a.reshape(-1), e.reshape(-1)  # contents of foreign memory have one dimension
     if isinstance(a, np.ndarray) and not (a.dtype.kind in "biufc" and e.dtype.kind in "biufc"):
-        return None if np.array_equal(a, e) else "it differs"
+        return None if _equal_elements(a, e) else "it differs"
     exact = _significand(a) is None and _significand(e) is None
     if relative is None:
         relative = _tolerance([given if _is_torch(given) else taken for given, taken in ((actual, a), (expected, e))])

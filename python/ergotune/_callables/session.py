@@ -10,8 +10,10 @@ import re
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Callable, ContextManager, Dict, Iterable, List, Mapping, Optional, Tuple, Union
+from typing import Any, Callable, ContextManager, Dict, Iterable, Iterator, List, Mapping, Optional, Tuple, Union
 
+from .. import _core
+from .._results import NOTHING_COMPARED
 from . import arrays
 
 # -- what a callable raised, as the fault of a configuration ----------------------------------------------------------
@@ -39,7 +41,7 @@ class Fault(Exception):
 
 def describe(error: BaseException, function: Any = None) -> str:
     """The exception and the place in the user's code where it was raised; that of ``function`` where none was reached."""
-    text = f"{type(error).__name__}: {error}"
+    text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     here = str(Path(__file__).parent)
     frames = [frame for frame in inspect.getinnerframes(error.__traceback__) if not frame.filename.startswith(here)] if error.__traceback__ else []
     code = getattr(function, "__code__", None)
@@ -75,6 +77,11 @@ def as_fault(error: Exception) -> Fault:
     return Fault("device" if _DEVICE_MESSAGE.search(text) else "error", describe(error))
 
 
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:77]}..."
+
+
 # -- the callable -----------------------------------------------------------------------------------------------------
 
 
@@ -93,6 +100,8 @@ class Work:
     values: Dict[str, Dict[str, Any]] = field(default_factory=dict)
     #: Where verify is None: configurations as texts, the first of which that runs gives the expected outputs.
     references: List[Dict[str, str]] = field(default_factory=list)
+    #: In a worker: s that setup, verify and the default configuration may take before anything is measured, and what sets them.
+    limit: Optional[Tuple[float, str]] = None
 
     def configuration(self, texts: Mapping[str, str]) -> Dict[str, Any]:
         return {name: known[texts[name]] if texts[name] in known else _literal(texts[name]) for name, known in self.values.items()}
@@ -108,13 +117,16 @@ def _literal(text: str) -> Any:
 class Kernel:
     """A configuration that was verified and is launched again and again."""
 
-    def __init__(self, session: Session, call: Callable[[], Any], resources: Mapping[str, int], order: str, changed: List[Any]) -> None:
+    def __init__(self, session: Session, call: Callable[[], Any], resources: Mapping[str, int], order: str, changed: List[Any],
+                 remark: str) -> None:
         self._session = session
         self._call = call
         self._changed = changed
         self.changes_arguments = bool(changed)
         self.resources = {name: int(value) for name, value in resources.items() if value is not None}
         self.order = order
+        #: What readers of its results should know.
+        self.remark = remark
 
     def launch(self, count: int) -> None:
         call = self._call
@@ -144,9 +156,12 @@ class Session:
         number = device.rpartition(":")[2]
         self._number = int(number) if number.isdigit() else 0
         self._scales: Dict[str, float] = {}  # root mean square of each expected output
+        self._unchanged: List[Any] = []  # arguments that stay as they are, as the default configuration has them
         try:
             with self.on_queue():
-                self._take(work.setup() if work.setup else work.arguments)
+                with self._limited("setup()", "setup() is part of each worker's start"):
+                    made = work.setup() if work.setup else work.arguments
+                self._take(made)
                 self._synchronise()  # what the caller has queued on other streams
                 self._originals = {key: arrays.saved(array) for key, array in self._arrays.items()}
                 self._starts = dict(self._originals)
@@ -155,6 +170,20 @@ class Session:
             if isinstance(error, Fault) and error.kind == "user":
                 raise
             raise Fault("user", f"setup, or the reference, of the callable failed: {describe(error)}") from error
+
+    @contextlib.contextmanager
+    def _limited(self, what: str, remedy: str) -> Iterator[None]:
+        """Ends this worker where ``what`` hangs."""
+        if not self._work.limit:
+            yield
+            return
+        seconds, setting = self._work.limit
+        _core.limit_worker(seconds, f"{what} did not end within {seconds:g} s ({setting}=): {remedy}; give it more time by {setting}=, or correct what "
+                           "hangs")
+        try:
+            yield
+        finally:
+            _core.limit_worker(0, "")
 
     def _take(self, made: Any) -> None:
         self._positional: List[Any] = []
@@ -207,15 +236,16 @@ class Session:
             found = self._expected_of_reference(self._work.verify)
         elif self._work.references:
             found = self._expected_of_configuration()
-        compared = [*found[0].values(), *(found[1] or [])] if found else []
+        compared = [*found[0].values(), *filter(arrays.is_numeric, found[1] or [])] if found else []
         if compared and not any(map(arrays.has_numbers, compared)):
             raise Fault("user", "every element that outputs would be compared with is NaN or infinite, which verifies nothing: give other "
                         "arguments, or verify=False")
         return found
 
     def _expected_of_reference(self, verify: Callable[..., Any]) -> Tuple[Dict[Any, Any], Optional[List[Any]]]:
-        returned = verify(*self._positional, **_accepted(verify, self._named))
-        self._synchronise()
+        with self._limited("verify()", "outputs are compared with what it returns"):
+            returned = verify(*self._positional, **_accepted(verify, self._named))
+            self._synchronise()
         after = self._copies()
         self._restore()
         if returned is None:
@@ -236,12 +266,13 @@ class Session:
         return {key: arrays.copy(value) for key, value in returned.items()}, None
 
     def _expected_of_configuration(self) -> Optional[Tuple[Dict[Any, Any], Optional[List[Any]]]]:
-        """The outputs of the first configuration that has any."""
+        """The outputs of the first configuration that runs, whatever they are."""
         first: Optional[Fault] = None
         for texts in self._work.references:
             try:
                 compile_beforehand(self._work, texts)
-                call, result, _ = self._run(texts)
+                with self._limited(f"the configuration {texts}", "outputs are compared with its outputs, unless there is verify= or default="):
+                    call, result, _ = self._run(texts)
             except Exception as error:
                 first = first or as_fault(error)
                 if as_fault(error).kind == "device":
@@ -252,8 +283,8 @@ class Session:
             if not changed and not returned:
                 changed = self._rewritten(call)
             self._restore()
-            if changed or returned:
-                return changed, returned
+            self._unchanged = [key for key in self._arrays if key not in changed]
+            return changed, returned
         if first:
             raise Fault("user", f"the default configuration fails, so that there are no outputs to compare with: {first}; give a reference "
                         "function by verify=, another default=, or verify=False")
@@ -278,20 +309,41 @@ class Session:
                 self._starts[key] = cleared
         return found
 
-    def _check(self, result: Any) -> None:
+    def _check(self, result: Any) -> str:
+        """Which outputs could not be compared; empty where all were."""
         if self._expected is None:
-            return
+            return ""
         arguments, returned = self._expected
         for key, expected in arguments.items():
             self._compare(f"argument {key!r}", self._arrays[key], expected)
+        for key in self._unchanged:
+            if not arrays.same(self._arrays[key], self._starts[key]):
+                self._compare(f"argument {key!r}, which the default configuration leaves as it was", self._arrays[key], self._starts[key])
         if returned is None:
-            return
+            return ""
         actual = arrays.leaves(result)
         if len(actual) != len(returned):
-            raise Fault("user", f"the reference returns {len(returned)} arrays or numbers and the callable {len(actual)}; where the callable "
+            if self._work.references:
+                raise Fault("wrong", f"it returns {len(actual)} values and the default configuration {len(returned)}")
+            raise Fault("user", f"the reference returns {len(returned)} values and the callable {len(actual)}; where the callable "
                         "writes into an argument, verify returns a dict of the argument's name (or position) and what it should hold")
+        skipped = []
         for number, (is_now, expected) in enumerate(zip(actual, returned)):
-            self._compare("the result" if len(returned) == 1 else f"result {number}", is_now, expected)
+            what = "the result" if len(returned) == 1 else f"result {number}"
+            if arrays.is_numeric(is_now) or arrays.is_numeric(expected):
+                self._compare(what, is_now, expected)
+                continue
+            same = arrays.equal(is_now, expected)
+            if same is None:
+                skipped.append(f"{what} ({type(is_now).__name__})")
+            elif not same:
+                raise Fault("wrong", f"{what}: {_short(is_now)} instead of {_short(expected)}")
+        if arguments and len(returned) == 1:
+            return ""  # a handle of the launch
+        if not arguments and len(skipped) == len(returned):
+            what = f"{', '.join(skipped)} cannot be compared by ==" if skipped else "the default configuration returned nothing and changed no array"
+            return f"{NOTHING_COMPARED}: {what}"
+        return f"outputs that could not be compared: {', '.join(skipped)}" if skipped else ""
 
     def _compare(self, what: str, actual: Any, expected: Any) -> None:
         absolute, relative = self._work.absolute_tolerance, self._work.relative_tolerance
@@ -311,11 +363,11 @@ class Session:
         try:
             with self.on_queue():
                 call, result, maker = self._run(json.loads(texts))
-                self._check(result)
+                remark = self._check(result)
                 resources = _resources(maker) or _resources(result)
                 if self._written is None:
                     self._written = list(self._changed(self._arrays))
-            return Kernel(self, call, resources, arrays.order(), self._written)
+            return Kernel(self, call, resources, arrays.order(), self._written, remark)
         except Exception as error:
             raise as_fault(error) from error
 
@@ -354,6 +406,16 @@ def why_not_callable(function: Callable[..., Any], arguments: Any, parameters: M
         return (f"{function.__name__}() cannot be called with {len(positional)} arguments by position and "
                 f"{', '.join([*named, *parameters])} by name: {error}")
     return ""
+
+
+def why_no_output(function: Callable[..., Any]) -> str:
+    """Why calling it does not do its work; empty if it does."""
+    called = getattr(function, "func", function) if isinstance(function, functools.partial) else function
+    if not inspect.isroutine(called) and not inspect.isclass(called):
+        called = getattr(type(called), "__call__", called)
+    kind = "a generator function" if inspect.isgeneratorfunction(called) else "a coroutine function (async def)" if \
+        inspect.iscoroutinefunction(called) else "an asynchronous generator function" if inspect.isasyncgenfunction(called) else ""
+    return kind and f"is {kind}: calling it returns an object and does none of its work"
 
 
 def _accepted(function: Callable[..., Any], named: Dict[str, Any]) -> Dict[str, Any]:

@@ -7,17 +7,17 @@ import hashlib
 import inspect
 import re
 import tempfile
-from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Union
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
 from .. import _core
 from .._core import Problem
-from .._results import Result, as_text
+from .._results import REFERENCE_IS_DEFAULT, VERIFIED_WITH, Result, as_text
 from .._session import Progress, Row, _is_quiet, _plain_settings, _print_notes, tune
 from . import arrays, workers
 from .identity import identity
-from .session import Work, why_not_callable
+from .session import Work, why_no_output, why_not_callable
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from .._settings import Settings
 
 Values = Union[Iterable[Any], int, float, Callable[..., Iterable[Any]]]
+#: s: the setting's default.
+_TIME_LIMIT = 30.0
 #: How many configurations may fail before none gives expected outputs.
 _REFERENCES = 5
 
@@ -44,7 +46,7 @@ class _OfObjects:
 
     def __init__(self, function: Callable[..., Any], values: Mapping[str, Mapping[str, Any]]) -> None:
         self._function, self._values = function, values
-        self.__name__ = getattr(function, "__name__", repr(function))
+        self.__name__ = getattr(getattr(function, "func", function), "__name__", type(function).__name__)
         self.__code__ = getattr(function, "__code__", None)
         self.__wrapped__ = function  # whose identity it has
 
@@ -59,7 +61,7 @@ def _verified_with(verify: Union[Callable[..., Any], bool, None]) -> str:
     """What outputs are compared with, as results show it."""
     if verify is False:
         return "nothing (verify=False)"
-    return f"the outputs of {getattr(verify, '__name__', 'verify')}()" if verify else "the outputs of the first configuration that ran"
+    return f"the outputs of {getattr(verify, '__name__', 'verify')}()" if verify else REFERENCE_IS_DEFAULT
 
 
 def _of_objects(metrics: Any, work: Work) -> Any:
@@ -81,7 +83,7 @@ def _shows_its_parameters(function: Callable[..., Any]) -> bool:
 
 def _problem(name: str, space: Mapping[str, Values], default: Mapping[str, Any], restrictions: Sequence[Any],
              work: Work, depends_on: str) -> Problem:
-    problem = Problem(name, description=f"a Python function, verified with {_verified_with(work.verify)}")
+    problem = Problem(name, description=VERIFIED_WITH + _verified_with(work.verify))
     function = re.sub(r"\W|^(?=\d)", "_", name) + "_" + hashlib.sha256(depends_on.encode()).hexdigest()[:12]
     known = depends_on if _shows_its_parameters(work.function) else f"{depends_on}\ntakes {', '.join(map(str, space))}"
     text = _core.callable_source("".join(f"// {line}\n" for line in known.splitlines()))
@@ -127,6 +129,12 @@ def _references(problem: Problem, default: Mapping[str, Any]) -> List[Dict[str, 
     return [{name: as_text(value) for name, value in row.items()} for row in rows]
 
 
+def _limit(time_limit: Optional[float], seconds: Optional[float]) -> Tuple[float, str]:
+    """How long what runs before anything is measured may take, and the setting that limits it."""
+    limit = _TIME_LIMIT if time_limit is None else time_limit
+    return (float(seconds), "seconds") if seconds is not None and seconds < limit else (float(limit), "time_limit")
+
+
 def _check_keywords(function: Callable[..., Any], space: Mapping[str, Values]) -> None:
     if not inspect.isfunction(function) and not inspect.ismethod(function):
         return
@@ -157,20 +165,22 @@ def tune_callable(
     Args:
         function: the callable. It runs in a worker process if it can be pickled, so that a crash or a hang is the status of one
             configuration; otherwise in this process, and a note reports it.
-        space: by parameter its values, any objects (a number or a text is one value), or a function of earlier parameters that returns them.
+        space: by parameter its values, any objects (a number or a text is one value), or a function of earlier parameters (by name, or of a dict)
+            that returns them.
         arguments: a tuple, or a dict of keyword arguments. Arrays (NumPy, PyTorch, CuPy, ``__cuda_array_interface__``) have their
             original contents whenever a configuration begins, and after the session.
         setup: function() that makes the arguments in the process that measures.
         verify: reference function of the arguments (of those that it names, where they are a dict). It returns what ``function`` should
             return; or a dict of the arguments that ``function`` writes, by name or position; or it writes into the arguments
-            itself and returns nothing. None: the outputs of the default configuration are expected of all. False: outputs are not checked.
+            itself and returns nothing. None: the outputs of the default configuration are expected of all, and arrays that it leaves as they
+            were stay so. False: outputs are not checked. What is no number or array is compared by ``==``.
         default: values of the default configuration; the first value of a parameter that is not named.
         absolute_tolerance, relative_tolerance: outputs are right where \\|x - reference\\| <= absolute + relative * \\|reference\\|. None:
             whole numbers are compared exactly; of others the relative tolerance is 1e-6 for float64, 1e-4 for float32, 0.01 for float16,
             0.02 for bfloat16 and 0.15 below, and the absolute one that part of the reference's root mean square.
         restrictions: conditions as text or functions, as :meth:`Problem.restrict` takes them. Functions are given the objects of the
             space, texts compare their names.
-        metrics: expressions, or functions of a row, by name.
+        metrics: expressions, or functions of a row or of its values by name; one that raises has no value, and a note names it.
         execution: clocks and limits as parameters: {"core_clock_mhz": 5} (:meth:`Problem.add_execution_parameter`).
         compile: ``function(**configuration)`` that compiles without launching anything and leaves its result in a cache on disk; runs in
             ``jobs`` processes beside measuring.
@@ -187,6 +197,9 @@ def tune_callable(
     for what, value in (("setup", setup), ("verify", None if verify is False else verify), ("compile", compile)):
         if value is not None and not callable(value):
             raise TypeError(f"{what} is a function, not {value!r}")
+    for what, called in (("function", function), ("setup", setup), ("verify", verify), ("compile", compile)):
+        if callable(called) and (why := why_no_output(called)):
+            raise TypeError(f"{what} {why}; give a function that does it and returns the result")
     if not isinstance(space, Mapping) or not space:
         raise TypeError(f"space is a dict of parameters and their values, not {space!r}")
     _check_keywords(function, space)
@@ -223,7 +236,7 @@ def tune_callable(
         settings.setdefault("cache", False)  # and no code to keep
     with tempfile.TemporaryDirectory(prefix="ergotune-callable-") as folder, contextlib.ExitStack() as stack:
         why_not = "observers are objects of this process" if any(not isinstance(observer, str) for observer in observers) else None
-        why_not = None if in_process else why_not or workers.send(work, folder)
+        why_not = None if in_process else why_not or workers.send(work, folder, _limit(settings.get("time_limit"), seconds))
         if why_not and in_process is False:
             raise _core.UserError(f"the callable runs in this process only: {why_not}")
         here = bool(in_process or why_not)
@@ -232,8 +245,6 @@ def tune_callable(
                       take_over=take_over, quiet=quiet, devices=devices, watch=watch, in_process=here,
                       **settings)
     result._given = work.values
-    if verify is not False and result.best is not None:
-        result.verified = f"outputs agree with those of {'verify' if verify else 'the first configuration that ran (no reference)'}"
     if why_not:
         note = f"the callable ran in this process, which a crash or a hang would have ended as well: {why_not}"
         result.notes.append(note)

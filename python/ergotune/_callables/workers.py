@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import functools
 import json
 import os
 import pickle
 import sys
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, Optional
+from typing import Any, Callable, Dict, Iterator, Optional, Tuple
 
 from .. import _command, _core
 from .session import Fault, Session, Work, compile_beforehand, describe
@@ -72,8 +73,9 @@ def in_workers(folder: str) -> Iterator[None]:
         _command.worker_in_place.reset(token)
 
 
-def send(work: Work, folder: str) -> Optional[str]:
+def send(work: Work, folder: str, limit: Tuple[float, str]) -> Optional[str]:
     """Writes what workers need; the reason where they cannot have it."""
+    work = dataclasses.replace(work, limit=limit)
     main = _main_module()
     try:
         try:

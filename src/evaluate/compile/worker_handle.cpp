@@ -34,11 +34,15 @@ void WorkerHandle::start() {
   deadline_ = host_seconds() + kStartSeconds;
 }
 
-Ready WorkerHandle::start_and_wait(const char* what) {
+Ready WorkerHandle::start_and_wait(const char* what, const std::atomic<bool>* interrupted) {
+  constexpr double kLook = 0.1;  // s
   if (empty()) start();
   try {
-    const std::optional<Message> answer = transport_->stream().receive(kStartSeconds);
-    if (!answer) throw Error(fmt::format("the {} did not start within {:.0f} s", what, kStartSeconds));
+    std::optional<Message> answer;
+    while (!(answer = transport_->stream().receive(kLook))) {
+      if (interrupted && *interrupted) throw Error(fmt::format("interrupted before the {} had started", what));
+      if (late()) throw Error(fmt::format("the {} did not start within {:.0f} s", what, kStartSeconds));
+    }
     if (const auto* failed = std::get_if<Failed>(&*answer)) {
       if (failed->user_error) throw UserError(failed->message);
       throw Error(fmt::format("the {} cannot start: {}", what, failed->message));

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -78,8 +79,9 @@ class WorkerHandle {
   /// Starts a worker. Throws Error on failure.
   void start();
   /// Starts the first worker of a session and waits until it is ready. Throws UserError if it ends while it prepares
-  /// the problem or reports a user's mistake, and Error otherwise. `what` names the worker in messages.
-  protocol::Ready start_and_wait(const char* what);
+  /// the problem or reports a user's mistake, and Error otherwise, also once `interrupted` is set. `what` names the
+  /// worker in messages.
+  protocol::Ready start_and_wait(const char* what, const std::atomic<bool>* interrupted = nullptr);
   /// Ends the process.
   void clear();
 

@@ -24,8 +24,8 @@ constexpr double kCancelSeconds = 1.5;
 
 }  // namespace
 
-std::vector<std::string> DeviceWorker::open() {
-  const Ready ready = handle_.start_and_wait("runner");
+std::vector<std::string> DeviceWorker::open(const std::atomic<bool>* interrupted) {
+  const Ready ready = handle_.start_and_wait("runner", interrupted);
   device_ = ready.device;
   compiler_ = ready.compiler;
   has_reference_ = ready.has_reference;

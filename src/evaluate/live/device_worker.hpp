@@ -32,7 +32,7 @@ class DeviceWorker {
 
   /// Starts the runner, waits for it and returns its notes. Throws as WorkerHandle::start_and_wait does. The runner may
   /// have been started before, so that several start in parallel.
-  std::vector<std::string> open();
+  std::vector<std::string> open(const std::atomic<bool>* interrupted = nullptr);
   WorkerHandle& handle() { return handle_; }
   const WorkerHandle& handle() const { return handle_; }
   const DeviceInfo& device() const { return device_; }

@@ -40,6 +40,8 @@ struct LiveOptions : LiveSettings {
   std::vector<std::string> devices;
   /// Shared with the other sessions of this process; null: no other sessions.
   std::shared_ptr<CompileShare> compile_share;
+  /// Set to end the wait for workers; null: nothing ends it.
+  const std::atomic<bool>* interrupted = nullptr;
   /// Takes the settings from `settings`, the rest as initialised above.
   static LiveOptions from(const RunConfig& settings);
 };

@@ -90,7 +90,7 @@ void LiveEvaluator::open_device_workers(const LiveOptions& options, const StartW
     workers_.back().handle().start();
   }
   for (DeviceWorker& worker : workers_) {
-    for (std::string& note : worker.open())
+    for (std::string& note : worker.open(options.interrupted))
       if (std::ranges::find(notes_, note) == notes_.end()) notes_.push_back(std::move(note));
     devices_.push_back(worker.device());
   }

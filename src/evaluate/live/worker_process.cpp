@@ -7,6 +7,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <csignal>
 #include <fstream>
 #include <memory>
@@ -231,12 +233,27 @@ void report_failure(Stream& session, bool user_error, const std::string& message
   }
 }
 
+Stream* serving = nullptr;  // of run_worker()
+
 }  // namespace
+
+void limit_worker(double seconds, const std::string& message) {
+  static std::atomic<std::uint64_t> current{0};
+  const std::uint64_t mine = ++current;
+  if (seconds <= 0) return;
+  std::thread([=] {
+    std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+    if (current != mine) return;
+    if (serving) report_failure(*serving, true, message);
+    ::_exit(2);
+  }).detach();
+}
 
 int run_worker(int descriptor, int log) {
   redirect_output(log);
   ::signal(SIGINT, SIG_IGN);  // the session handles Ctrl-C and ends its workers itself
   Stream session(kKind, descriptor, descriptor);
+  serving = &session;
   end_with_session(descriptor);
   int code = 0;
   try {

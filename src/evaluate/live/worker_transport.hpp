@@ -25,4 +25,8 @@ StartWorker start_children(std::vector<std::string> command);
 /// do not corrupt documents.
 int run_worker(int descriptor, int log);
 
+/// In a worker: ends it with `message` as a user's mistake after `seconds`, whatever its threads do, unless this is
+/// called again before; 0: it is not ended.
+void limit_worker(double seconds, const std::string& message);
+
 }  // namespace ergotune

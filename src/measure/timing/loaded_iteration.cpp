@@ -196,6 +196,7 @@ void LoadedIteration::note_resources(Measurement& result) const {
     most.local_bytes = std::max(most.local_bytes, one.local_bytes);
     most.spilled_registers = std::max(most.spilled_registers, one.spilled_registers);
     if (taken_[k]) note_occupancy(k, result);
+    if (std::string remark = loaded_[k]->remark(); !remark.empty()) result.warnings.push_back(std::move(remark));
   }
   const auto note_resource = [&](const char* name, int value) {
     if (value >= 0)

@@ -50,7 +50,8 @@ class LoadedIteration {
   std::size_t kernel_of(std::size_t step) const { return kernel_of_[step]; }
   /// The kernel that was queued last in the first iteration.
   const Kernel& last_kernel() const;
-  /// Adds the resources of the compiled code (the maximum over several kernels) and the occupancy of each kernel.
+  /// Adds the resources of the compiled code (the maximum over several kernels), the occupancy of each kernel and the
+  /// remarks on them.
   void note_resources(Measurement& result) const;
 
  private:

@@ -308,7 +308,8 @@ std::string Ledger::drive(Source& source) {
     }
     std::optional<EvaluationResult> result = evaluator_.wait(kPatience);
     waited_ += host_seconds() - before;
-    if (result) accept(std::move(*result), source);
+    // the interruption itself may have made it fail
+    if (result && (usable(result->measurement.status) || !interrupted())) accept(std::move(*result), source);
   }
   drop_outstanding();
   rethrow_fault();

@@ -180,6 +180,7 @@ LiveOptions live_options(Problem& problem, const SetupOptions& options) {
   LiveOptions live = LiveOptions::from(options.run);
   live.worker_command = options.worker_command;
   live.compile_share = options.compile_share;
+  live.interrupted = options.interrupted;
   live.energy = live.energy || options.energy || !live.sensors.empty() ||
                 needs_sensor(objective_of(problem, options.further_metrics));
   for (ObserverSpec& spec :

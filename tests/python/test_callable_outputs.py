@@ -1,0 +1,109 @@
+"""What the outputs of a Python function are compared with, and what a result says of it."""
+
+import dataclasses
+import datetime
+import functools
+
+import numpy as np
+import pytest
+
+import ergotune
+
+QUICK = dict(device="host", strategy="brute_force", confirm=False, max_seconds=0.01, min_repeats=3, precision=0.5, quiet=True)
+
+
+def statuses(result, parameter="c"):
+    return {c[parameter]: m["status"].replace("not_converged", "ok") for c, m in zip(result.configurations, result.measurements)}
+
+
+def scale(x, c):
+    x *= c
+
+
+def add_to(x, out, c):
+    out[:] = x * (c - 1)
+
+
+@pytest.mark.parametrize("function, arguments", [(scale, (np.arange(1.0, 9),)), (add_to, (np.arange(1.0, 9), np.zeros(8)))])
+def test_a_default_that_changes_nothing_is_right(function, arguments):
+    for in_process in (False, True):
+        result = ergotune.tune_callable(function, {"c": [1, 2]}, arguments=arguments, in_process=in_process, **QUICK)
+        assert statuses(result) == {1: "ok", 2: "wrong_result"} and result.best == {"c": 1}
+        assert "nothing" in result.verified and "agree" not in str(result)
+
+
+@dataclasses.dataclass
+class Found:
+    count: int
+
+
+OUTPUTS = {
+    "text": lambda c: f"r{c}", "bytes": lambda c: b"r%d" % c, "set": lambda c: {c}, "date": lambda c: datetime.date(2020, 1, c),
+    "in a tuple": lambda c: (1.0, "x" * c), "in a dict": lambda c: {"a": 1.0, "b": "x" * c}, "dataclass": Found, "range": range,
+    "nothing": lambda c: None if c == 2 else 1.0, "mask": lambda c: np.ma.array([1.0, 0.0], mask=[False, c > 1]),
+    "objects": lambda c: np.array(["a" * c, None], dtype=object), "dates": lambda c: np.array([f"2020-01-0{c}"], dtype="M8[D]"),
+}
+
+
+@pytest.mark.parametrize("kind", OUTPUTS)
+def test_outputs_of_every_type_are_compared(kind):
+    def made(c, seed):
+        return OUTPUTS[kind](c)
+
+    result = ergotune.tune_callable(made, {"c": [1, 2], "seed": [0, 1]}, in_process=True, **QUICK)
+    assert statuses(result) == {1: "ok", 2: "wrong_result"} and "agree" in result.verified and "default" in result.verified
+    if kind not in ("nothing", "in a dict"):
+        judged = ergotune.tune_callable(made, {"c": [1, 2], "seed": [0]}, verify=lambda: OUTPUTS[kind](2), in_process=True, **QUICK)
+        assert statuses(judged) == {1: "wrong_result", 2: "ok"}
+
+
+@pytest.mark.parametrize("output", [lambda: (i for i in range(3)), object, lambda: None], ids=["generator", "object", "nothing"])
+def test_agreement_is_not_claimed_where_nothing_can_be_compared(tmp_path, output):
+    def made(c):
+        return output()
+
+    store = tmp_path / "results.db"
+    for _ in range(2):  # the second time from the store
+        result = ergotune.tune_callable(made, {"c": [1, 2]}, in_process=True, store=store, **QUICK)
+        assert set(statuses(result).values()) == {"ok"}
+        for seen in (result, ergotune.show(store)):
+            assert "nothing" in seen.verified and "agree" not in str(seen) and seen.verified in str(seen)
+
+
+def test_what_cannot_be_compared_beside_what_can_is_noted():
+    result = ergotune.tune_callable(lambda c: (1.0, object()), {"c": [1, 2]}, in_process=True, **QUICK)
+    assert "agree" in result.verified and any("object" in warning for warning in result.best_measurement["warnings"])
+
+
+def test_a_stored_result_says_what_verified_it(tmp_path):
+    def double(c):
+        return 2.0
+
+    result = ergotune.tune_callable(double, {"c": [1, 2]}, in_process=True, store=tmp_path / "r.db", **QUICK)
+    shown = ergotune.show(tmp_path / "r.db")
+    assert shown.verified == result.verified and result.verified in str(shown)
+
+
+def generate(c):
+    yield c
+
+
+async def wait(c):
+    return c
+
+
+async def generate_later(c):
+    yield c
+
+
+class Generates:
+    def __call__(self, c):
+        yield c
+
+
+@pytest.mark.parametrize("function", [generate, wait, generate_later, functools.partial(generate), Generates(), Generates().__call__])
+def test_a_function_that_only_returns_a_generator_or_a_coroutine_is_refused(function):
+    with pytest.raises(TypeError, match="generator|coroutine"):
+        ergotune.tune_callable(function, {"c": [1, 2]}, **QUICK)
+    with pytest.raises(TypeError, match="verify"):
+        ergotune.tune_callable(lambda c: 1.0, {"c": [1, 2]}, verify=function, **QUICK)
