@@ -10,7 +10,8 @@ import os
 import re
 import sys
 import time
-from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
+from collections import Counter
+from typing import TYPE_CHECKING, Any, Callable, Container, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
 from . import _command, _core
 from ._core import Problem
@@ -53,8 +54,10 @@ def _plain_settings(given: Mapping[str, object], also: Any = ()) -> Row:
         if name not in _SETTINGS:
             near = difflib.get_close_matches(name, [*_SETTINGS, *also], n=1)
             raise TypeError(f"there is no setting {name!r}" + (f"; did you mean {near[0]!r}?" if near else ""))
-    return {name: os.fspath(value) if isinstance(value, os.PathLike) else value
-            for name, value in given.items() if value is not None}
+    plain = {name: os.fspath(value) if isinstance(value, os.PathLike) else value for name, value in given.items() if value is not None}
+    if isinstance(budget := plain.get("budget"), float) and budget.is_integer():
+        plain["budget"] = int(budget)  # 1e3
+    return plain
 
 
 def _loaded(problem: ProblemOrFile, device: object = None) -> Problem:
@@ -149,10 +152,17 @@ def tune(
             plain["node_commands"] = nodes.enter_context(Workers(executor, workers))
         raw = run_problem(problem, plain, verify=callback, observers=observers, metrics=functions or None,
                           metric_names=list(functions), progress=progress,
-                          taken=_objective_check(settings.get("objective")))
+                          taken=_objective_check(settings.get("objective"), functions))
     result = Result(raw)
     result.page = page
     return result
+
+
+def _notes_on_rows(raw: Row) -> List[str]:
+    """What was left out of the values of configurations other than the best, whose warnings are notes anyway."""
+    found = Counter(text for measurement in raw["measurements"] for text in measurement["warnings"]
+                    if text.startswith(("the metric ", "a round is left out")) and text not in raw["notes"])
+    return [f"{text} (of {count} of {len(raw['configurations'])} configurations)" for text, count in found.most_common(5)]
 
 
 def _print_notes(notes: Iterable[str], quiet: bool) -> None:
@@ -169,10 +179,10 @@ def _is_quiet(quiet: Optional[bool]) -> bool:
     return not (sys.stderr.isatty() or in_notebook()) if quiet is None else quiet
 
 
-def _objective_check(objective: Optional[str]) -> Optional[Callable[[Row, Row], None]]:
-    """Ends a run at its first result where the objective is an unknown quantity."""
+def _objective_check(objective: Optional[str], functions: Container[str]) -> Optional[Callable[[Row, Row], None]]:
+    """Ends a run at its first result where the objective is an unknown quantity; functions that are metrics may have no value."""
     name = re.fullmatch(r"(?:(?:max|min|maximi[sz]e|minimi[sz]e)\s+)?([A-Za-z_]\w*)", objective or "")
-    if not name or name.group(1) in _core.quantities():
+    if not name or name.group(1) in _core.quantities() or name.group(1) in functions:
         return None
 
     def check(configuration: Row, measurement: Row) -> None:
@@ -266,6 +276,7 @@ def run_problem(
     settings["metric_names"] = list(metric_names)
     with _shown_progress(problem, settings, progress, settings.get("quiet", True)) as shown:
         raw = _core.tune(problem, settings, verify, list(observers), metrics, shown, taken)
+    raw["notes"] += _notes_on_rows(raw)
     _print_notes(raw["notes"][raw.pop("printed"):], settings.get("quiet", True))
     if raw["interrupted"] and not raw["configurations"]:
         raise KeyboardInterrupt

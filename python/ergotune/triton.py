@@ -59,7 +59,7 @@ class _Space:
     def texts(self, configuration: Mapping[str, Any]) -> Dict[str, str]:
         return {name: as_text(kept(configuration[name])) for name in self.values}
 
-    def contains(self, configuration: Mapping[str, Any]) -> bool:
+    def contains(self, configuration: Mapping[str, Any], /) -> bool:
         return tuple(self.texts(configuration).values()) in self.listed
 
     def config(self, texts: Mapping[str, str]) -> Any:

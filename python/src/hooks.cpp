@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <iterator>
@@ -163,22 +164,27 @@ namespace {
 
 constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 
-/// Values of the functions, in their order; each finds those before it in `row`. `tolerant`: kUnknown where one fails.
-std::vector<double> values_of(const py::dict& functions, const py::dict& row, bool tolerant) {
+/// Values of the functions, in their order, kUnknown where one fails; each finds those before it in `row`. `failures`:
+/// takes why.
+std::vector<double> values_of(const py::dict& functions, const py::dict& row, std::vector<std::string>* failures) {
+  const py::object call = py::module_::import("ergotune._callables.calling").attr("with_row");
   std::vector<double> values;
   for (const auto& [name, function] : functions) {
+    std::string why;
+    double value = kUnknown;
     try {
-      row[name] = function(row);
-      values.push_back(to_value(row[name]).as_real());
+      const py::object returned = call(function, row);
+      why = py::str("it is {!r}, not a number").format(returned).cast<std::string>();
+      value = to_value(returned).as_real();
     } catch (py::error_already_set& error) {
-      if (!tolerant || !error.matches(PyExc_Exception)) throw;
-      values.push_back(kUnknown);
-    } catch (const std::exception&) {
-      if (!tolerant)
-        throw py::type_error(
-            py::str("the metric {} is {!r}, not a number").format(name, row[name]).cast<std::string>());
-      values.push_back(kUnknown);
+      if (!error.matches(PyExc_Exception)) throw;
+      why = described(error, py::reinterpret_borrow<py::object>(function));
+    } catch (const std::exception&) {  // `why` is known
     }
+    if (failures && std::isnan(value))
+      failures->push_back(py::str("the metric {} has no value: {}").format(name, why).cast<std::string>());
+    row[name] = value;
+    values.push_back(value);
   }
   return values;
 }
@@ -203,11 +209,15 @@ void evaluate_functions(const py::dict& functions, Measurement& measurement, con
   for (const auto& [name, quantity] : measurement.quantities) take(name, quantity.value);
   for (const auto& [name, value] : measurement.metrics)
     if (!measurement.quantities.contains(name)) take(name, value);
-  const std::vector<double> values = values_of(functions, row.attr("copy")(), false);
+  std::vector<std::string> failures;
+  const std::vector<double> values = values_of(functions, row.attr("copy")(), &failures);
+  for (std::string& failure : failures)
+    if (std::ranges::find(measurement.warnings, failure) == measurement.warnings.end())
+      measurement.warnings.push_back(std::move(failure));
   const auto values_at = [&](const std::string& name, double value) {
     const py::dict moved = row.attr("copy")();
     moved[py::str(name)] = value;
-    return values_of(functions, moved, true);
+    return values_of(functions, moved, nullptr);
   };
   std::vector<std::vector<ErrorEstimate>> terms(values.size());
   for (const std::string& name : uncertain) {
@@ -220,6 +230,7 @@ void evaluate_functions(const py::dict& functions, Measurement& measurement, con
     }
   }
   for (std::size_t i = 0; i < values.size(); ++i) {
+    if (std::isnan(values[i])) continue;
     measurement.metrics[names[i]] = values[i];
     const ErrorEstimate error = combined_error(terms[i]);
     if (error.standard_error != 0) measurement.metric_errors[names[i]] = error.standard_error;

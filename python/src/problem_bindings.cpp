@@ -124,22 +124,13 @@ std::function<py::object(const Scope&)> scoped_callable(const py::function& func
   };
 }
 
-/// The names of a function's arguments that can be passed by name; none where that is unknown or one cannot.
-std::vector<std::string> argument_names(const py::object& function) {
-  const py::object code = py::getattr(function, "__code__", py::none());
-  if (code.is_none() || code.attr("co_posonlyargcount").cast<int>() > 0) return {};
-  auto names = code.attr("co_varnames").cast<std::vector<std::string>>();
-  names.resize(code.attr("co_argcount").cast<std::size_t>() + code.attr("co_kwonlyargcount").cast<std::size_t>());
-  return names;
-}
-
-/// Whether all arguments of a function are names of parameters; if so, sets `names` to them.
-bool takes_by_name(const py::function& function, std::vector<std::string>& names) {
-  std::vector<std::string> wanted = argument_names(function);
-  if (wanted.empty()) return false;
-  for (const auto& name : wanted)
-    if (std::ranges::find(names, name) == names.end()) return false;
-  names = std::move(wanted);
+/// Sets `names` to those of the parameters that a function takes by name; false if it takes a dict of them all. Raises
+/// TypeError if it takes neither. `what` names it in messages.
+bool takes_by_name(const py::object& function, std::vector<std::string>& names, const std::string& what) {
+  const py::object wanted =
+      py::module_::import("ergotune._callables.calling").attr("wanted_names")(function, names, what);
+  if (wanted.is_none()) return false;
+  names = wanted.cast<std::vector<std::string>>();
   return true;
 }
 
@@ -158,16 +149,23 @@ std::string class_name(RestrictionClass c) {
                                                : "performance";
 }
 
+/// The exception of a function of parameters with its line and `what` before it.
+[[noreturn]] void raise_named(py::error_already_set& error, const py::object& function, const std::string& what) {
+  if (!error.matches(PyExc_Exception)) throw;  // the user's interruption
+  const std::string why = described(error, function);
+  py::raise_from(error, PyExc_ValueError, fmt::format("{}: {}", what, why).c_str());
+  throw py::error_already_set();
+}
+
 /// What an exception of a restriction's function is preceded by: its name and what it was given.
 std::string failed_restriction(const py::object& function, const std::string& name,
                                const std::vector<std::string>& names, bool by_name) {
   std::string given;
   if (!by_name) {
-    given = fmt::format(", which was given a dict of {} since not all of its arguments are parameters",
-                        fmt::join(names, ", "));
-    for (const std::string& argument : argument_names(function))
-      if (std::ranges::find(names, argument) == names.end() && !nearest_name(argument, names).empty())
-        given += fmt::format("; {}{}", argument, suggestion(argument, names));
+    given = fmt::format(", which was given a dict of {} since its argument is not a parameter", fmt::join(names, ", "));
+    const auto argument =
+        py::module_::import("ergotune._callables.calling").attr("only_argument")(function).cast<std::string>();
+    if (!nearest_name(argument, names).empty()) given += fmt::format("; {}{}", argument, suggestion(argument, names));
   }
   return fmt::format("the restriction {}{}", name, given);
 }
@@ -196,7 +194,7 @@ Restriction restriction_from(const Problem& problem, const py::object& condition
       name.empty() ? py::str(py::getattr(condition, "__name__", py::repr(condition))).cast<std::string>() : name;
   if (name.empty()) restriction.name = called + place_of_lambda(condition);
   const auto function = condition.cast<py::function>();
-  const bool by_name = takes_by_name(function, names);
+  const bool by_name = takes_by_name(function, names, "the restriction " + restriction.name);
   restriction.function_names = names;
   restriction.function_identity = identity_of_function(function);
   restriction.function = [call = scoped_callable(function, names, by_name), held = keep(function),
@@ -205,10 +203,7 @@ Restriction restriction_from(const Problem& problem, const py::object& condition
     try {
       return py::bool_(call(scope)).cast<bool>();
     } catch (py::error_already_set& error) {
-      if (!error.matches(PyExc_Exception)) throw;  // the user's interruption
-      const std::string why = described(error, *held);
-      py::raise_from(error, PyExc_ValueError, fmt::format("{}: {}", what, why).c_str());
-      throw py::error_already_set();
+      raise_named(error, *held, what);
     }
   };
   return restriction;
@@ -380,28 +375,39 @@ void bind_parameters(ProblemClass& problem) {
       .def(
           "add_generator",
           [](ProblemFile& p, const std::string& name, const py::function& function) {
-            const std::vector<std::string> earlier = names_of(p.parameters);
+            std::vector<std::string> earlier = names_of(p.parameters);
+            const std::string what = "the values of the parameter " + name;
+            const bool by_name = takes_by_name(function, earlier, what);
             Parameter parameter;
             parameter.name = name;
-            parameter.generator = [call = scoped_callable(function, earlier)](const Scope& scope) {
+            parameter.generator = [call = scoped_callable(function, earlier, by_name), held = keep(function),
+                                   what](const Scope& scope) {
               py::gil_scoped_acquire gil;
               std::vector<Value> values;
-              for (const auto& value : call(scope)) values.push_back(to_value(value));
+              try {
+                for (const auto& value : call(scope)) values.push_back(to_value(value));
+              } catch (py::error_already_set& error) {
+                raise_named(error, *held, what);
+              } catch (const py::type_error& error) {
+                throw py::type_error(fmt::format("{}: {}", what, error.what()));
+              }
               return values;
             };
             parameter.generator_identity = identity_of_function(function);
             p.parameters.push_back(std::move(parameter));
           },
           py::arg("name"), py::arg("function"),
-          "A parameter whose values `function` returns, from a dict of the parameters declared before it.")
+          "A parameter whose values `function` returns: its arguments are parameters declared before it by name, or "
+          "one "
+          "argument of another name is\na dict of them.")
       .def(
           "restrict",
           [](ProblemFile& p, const py::object& condition, const std::string& name, const std::string& kind) {
             p.restrictions.push_back(restriction_from(p, condition, name, kind));
           },
           py::arg("condition"), py::arg("name") = "", py::arg("kind") = "correctness",
-          "A condition: an expression, a function whose arguments are parameters by name, or a function of a dict of "
-          "those declared so far.");
+          "A condition: an expression, a function whose arguments are parameters by name (others need a default), or a "
+          "function of one argument\nof another name, which is given a dict of those declared so far.");
 }
 
 /// Binds the objective, metrics and verification.

@@ -171,7 +171,7 @@ def test_the_body_of_a_restriction_belongs_to_the_identity(tmp_path):
     again = ergotune.tune_callable(smooth, space, restrictions=[lambda chunk: chunk <= 512], **given, seed=3)
     assert again.evaluated == 0, "what surrounds a lambda does not matter"
     for least in (1, 100):
-        generated = {"chunk": [16, 200, SIZE], "fault": lambda chunk, least=least: ["none"] if chunk["chunk"] >= least else ["none", "raise"]}
+        generated = {"chunk": [16, 200, SIZE], "fault": lambda chunk, least=least: ["none"] if chunk >= least else ["none", "raise"]}
         assert ergotune.tune_callable(smooth, generated, **given).evaluated == (3 if least == 1 else 4)
 
 

@@ -229,8 +229,6 @@ def test_metrics_are_expressions_or_functions():
     assert metrics["double"] == 2 * metrics["rate"] == max(2 * m["metrics"]["rate"] for m in result.measurements if m["metrics"])
     with pytest.raises(ergotune.UserError):
         ergotune.tune(make_problem(), device="opencl", metrics={"rate": "10 / "})
-    with pytest.raises(TypeError, match="nothing"):
-        ergotune.tune(make_problem(), device="opencl", metrics={"nothing": lambda row: None})
     with pytest.raises(TypeError, match="rate"):
         ergotune.tune(make_problem(), device="opencl", metrics={"rate": 3})
 

@@ -57,6 +57,20 @@ class _OfObjects:
         return {name: self._values[name].get(as_text(value), value) if name in self._values else value for name, value in row.items()}
 
 
+class _Generated(_OfObjects):
+    """A function of parameters that returns the values of another one: their names, and remembers the objects."""
+
+    def __init__(self, function: Callable[..., Any], values: Dict[str, Dict[str, Any]], parameter: str) -> None:
+        super().__init__(function, values)
+        self._known = values[parameter]
+
+    def __call__(self, *rows: Row, **named: Any) -> Any:
+        listed = list(super().__call__(*rows, **named))
+        plain = [kept(value) for value in listed]
+        self._known.update((as_text(shown), value) for shown, value in zip(plain, listed) if shown is not value)
+        return plain
+
+
 def _verified_with(verify: Union[Callable[..., Any], bool, None]) -> str:
     """What outputs are compared with, as results show it."""
     if verify is False:
@@ -95,8 +109,8 @@ def _problem(name: str, space: Mapping[str, Values], default: Mapping[str, Any],
         if not isinstance(parameter, str) or not parameter.isidentifier():
             raise TypeError(f"a parameter's name is that of a keyword argument of the callable, not {parameter!r}")
         if callable(values):
-            problem.add_generator(parameter, _OfObjects(values, work.values))
             work.values[parameter] = {}
+            problem.add_generator(parameter, _Generated(values, work.values, parameter))
             continue
         if not isinstance(values, (str, bytes, int, float, np.generic, Iterable)):
             raise TypeError(f"the values of the parameter {parameter} are a list, or one number or text, not {values!r}")
@@ -220,6 +234,8 @@ def tune_callable(
         raise TypeError(why)
     if isinstance(restrictions, str) or callable(restrictions):
         restrictions = [restrictions]
+    if not isinstance(restrictions, Iterable):
+        raise TypeError(f"restrictions is a condition as text, a function, or a list of them, not {restrictions!r}")
     work = Work(function, arguments, setup, verify, compile, absolute_tolerance, relative_tolerance)
     space = {parameter: list(values) if isinstance(values, (Iterator, list, tuple)) else values for parameter, values in space.items()}
     chosen = [value for values in space.values() if isinstance(values, list) for value in values if callable(value)]
@@ -229,6 +245,8 @@ def tune_callable(
     problem = _problem(name, space, default, restrictions, work, depends_on)
     if verify is None:
         work.references = _references(problem, default)
+    elif any(map(callable, space.values())):
+        _core.SearchSpace(problem)  # calls the functions, whose values workers need
     for parameter, clocks in (execution or {}).items():
         problem.add_execution_parameter(parameter, clocks)
     if compile is None:

@@ -1,6 +1,7 @@
 """A problem of ergotune's from tune_kernel's arguments."""
 
 import ctypes
+import inspect
 import re
 from pathlib import Path
 
@@ -108,6 +109,7 @@ class Builder:
         def generate(earlier, /):
             return [function({n: earlier[n] for n in names})]
 
+        generate.__signature__ = inspect.signature(generate)  # not that of the function
         generate.__wrapped__ = decides or function
         self.problem.add_generator(name, generate)
         return name

@@ -37,6 +37,7 @@ def _in_place_of(restriction, condition):
     def holds(values, /):
         return condition(values)
 
+    holds.__signature__ = inspect.signature(holds)  # not that of the restriction
     holds.__name__, holds.__wrapped__ = condition.__name__, restriction
     return holds
 
