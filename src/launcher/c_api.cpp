@@ -85,6 +85,7 @@ KernelSettings settings_from(const ergotune_options* given, const std::filesyste
   settings.kernel = text(options.kernel);
   settings.objective = options.objective ? options.objective : environment_variable("ERGOTUNE_OBJECTIVE");
   settings.wisdom = folders_from(text(options.wisdom), folder);
+  settings.wisdom_in_environment = text(options.wisdom).empty() && !environment_variable("ERGOTUNE_WISDOM").empty();
   settings.constants = constants_from(text(options.constants));
   const std::string cache = text(options.cache);
   if (cache.empty())

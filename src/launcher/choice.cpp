@@ -8,8 +8,19 @@
 #include "launcher/tuned_kernel.hpp"
 
 namespace ergotune::launcher {
+
+std::string TunedKernel::missing_wisdom() const {
+  if (!settings_.wisdom_in_environment || settings_.online > 0) return {};  // online tuning makes the folder
+  std::string missing;
+  std::error_code error;
+  for (const auto& folder : settings_.wisdom)
+    if (!std::filesystem::exists(folder, error)) missing += (missing.empty() ? "" : ", ") + folder.string();
+  return missing.empty() ? missing : "this folder of ERGOTUNE_WISDOM does not exist: " + missing;
+}
+
 std::shared_ptr<const std::vector<WisdomRecord>> TunedKernel::read_all_wisdom() const {
   auto records = std::make_shared<std::vector<WisdomRecord>>();
+  if (const std::string missing = missing_wisdom(); !missing.empty()) warn_once(missing);
   for (const auto& folder : settings_.wisdom) {
     const auto wisdom = read_wisdom(wisdom_file(folder, name_));
     if (!wisdom) continue;
@@ -77,7 +88,8 @@ std::unique_ptr<Decision> TunedKernel::choose(Site& site, const Constants& const
                     choice.stale, wisdom->size()));
   if (!choice.record) {
     if (choice.refused > 0) warn_once(choice.reason);
-    return choose_default(constants, choice.reason);
+    const std::string missing = missing_wisdom();
+    return choose_default(constants, choice.reason + (missing.empty() ? "" : "; " + missing));
   }
   auto decision = std::make_unique<Decision>();
   decision->configuration = wisdom_configuration(problem_, constants, *choice.record);

@@ -30,6 +30,7 @@ namespace ergotune::launcher {
 struct KernelSettings {
   std::string backend, kernel, objective;
   std::vector<std::filesystem::path> wisdom;
+  bool wisdom_in_environment = false;  ///< `wisdom` is that of ERGOTUNE_WISDOM, whose folders must exist
   Constants constants;
   std::filesystem::path cache;
   bool background = false, clocks = false;
@@ -146,6 +147,8 @@ class TunedKernel {
   void add_plan(Decision& decision, Site& site, const Place& place, const Constants& constants);
   std::shared_ptr<Code> code_for(Site& site, const Place& place, const Job& job);
   std::shared_ptr<const std::vector<WisdomRecord>> read_all_wisdom() const;
+  /// Which folders of ERGOTUNE_WISDOM do not exist; empty if all do.
+  std::string missing_wisdom() const;
   std::string values_text(const Configuration& values) const { return describe(problem_.parameters, values); }
   void warn(const std::string& message) const { settings_.warn(name_ + ": " + message); }
   /// Emits each message only once.

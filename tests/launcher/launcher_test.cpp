@@ -190,6 +190,16 @@ TEST_F(Application, AnArgumentOfAnotherKindIsRefused) {
   api().clReleaseMemObject(memory);
 }
 
+TEST_F(Application, AFolderOfWisdomThatDoesNotExistIsNamed) {
+  ::setenv("ERGOTUNE_WISDOM", (folder / "nowhere").c_str(), 1);
+  const Kernel kernel(file(), options());
+  ::unsetenv("ERGOTUNE_WISDOM");
+  for (const int n : {1024, 2048}) EXPECT_EQ(run(kernel, n), std::pair(16, 16));
+  ASSERT_EQ(warnings.size(), 1u);
+  EXPECT_THAT(warnings[0], HasSubstr("nowhere"));
+  EXPECT_THAT(why(kernel, 1024)["reason"].get<std::string>(), HasSubstr("nowhere"));
+}
+
 // A size that the source does not name is no code of its own.
 TEST_F(Application, EverySizeRunsTheSameCodeAndFindsItOnDisk) {
   const auto files = [&] {
