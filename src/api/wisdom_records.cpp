@@ -102,6 +102,7 @@ void add_session(const RankedResults& ranked, const std::optional<Problem>& prob
   for (const Kernel& kernel : problem->kernels) {
     WisdomRecord record = *known;
     add_values(record, ranked.results, values, &kernel);
+    record.of_round = problem->kernels.size() > 1;
     record.size_names = size_names(*problem, kernel);
     record.problem_size = problem_size(*problem, kernel, constants);
     const std::string backend = source_backend(kernel, record.device.backend);

@@ -44,6 +44,7 @@ struct WisdomRecord {
   std::string objective = "time";       ///< as the user wrote it
   bool maximise = false;
   std::optional<double> score;  ///< value of the objective in SI units; nullopt for a Pareto front
+  bool of_round = false;        ///< score and quantities are those of a round of several kernels
   std::map<std::string, WisdomQuantity> quantities;
   WisdomDevice device;
   std::string source_hash;  ///< hash of everything that determines the code; empty: unknown, so that the record never

@@ -91,7 +91,7 @@ std::string score_text(const WisdomRecord& record) {
   const QuantityInfo* quantity = quantity_info(record.objective);
   if (record.score)
     text += fmt::format(" {:.6g}{}{}", *record.score, quantity ? " " : "", quantity ? quantity->unit : "");
-  return fmt::format("{}, {}", text, record.provenance);
+  return fmt::format("{}{}, {}", text, record.of_round ? " of a round of several kernels" : "", record.provenance);
 }
 
 std::string reason_of(const Candidate& choice, const WisdomRequest& request) {
@@ -130,7 +130,7 @@ std::string reason_for_none(const std::vector<WisdomRecord>& records, const Wisd
   if (far)
     causes.push_back(
         fmt::format("the nearest size, {} on {}, is {:.1f} doublings from {} (more than {:g} are too many)",
-                    size_text(far->record->problem_size), far->record->device.name, far->distance,
+                    size_text(far->record->problem_size), far->record->device.name, std::ceil(far->distance * 10) / 10,
                     size_text(request.problem_size), request.reach));
   if (causes.empty())
     causes.push_back(fmt::format("none of {} is of this device ({}), its architecture ({}) or its vendor ({})",

@@ -122,6 +122,7 @@ WisdomRecord record_in(const Json& json) {
     throw std::invalid_argument("\"better\" is neither \"lower\" nor \"higher\"");
   record.maximise = better == "higher";
   if (json.contains("score") && !json.at("score").is_null()) record.score = json.at("score").get<double>();
+  record.of_round = number_in(json, "of_round", false);
   if (json.contains("quantities")) {
     for (const auto& [name, quantity] : json.at("quantities").items())
       record.quantities[name] = {quantity.at("value").get<double>(), number_in(quantity, "standard_error", 0.0),
@@ -204,6 +205,7 @@ std::string to_json_line(const WisdomRecord& record) {
   json["objective"] = record.objective;
   json["better"] = record.maximise ? "higher" : "lower";
   if (record.score && std::isfinite(*record.score)) json["score"] = *record.score;
+  if (record.of_round) json["of_round"] = true;
   if (!record.quantities.empty()) {
     Json& quantities = json["quantities"] = Json::object();
     for (const auto& [name, q] : record.quantities) {

@@ -134,6 +134,38 @@ TEST_F(Tuned, WhyTakesADeviceThatIsHereAndRefusesOtherKernels) {
   EXPECT_THAT(refused.err, HasSubstr("scale"));
 }
 
+TEST_F(Tuned, WhyTakesASimulatedDeviceAndAsManySizesAsTheRecordHas) {
+  EXPECT_EQ(why({"--device", "sim:a100", "--size", "4096"})["match"], "exact");
+  const auto refused = ergotune(folder, {"wisdom", "why", "w", "scale", "--device", "sim:a100", "--size", "4096,1"});
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.err, HasSubstr(": n\n"));
+  EXPECT_THAT(ergotune(folder, {"wisdom", "list", "w"}).out, HasSubstr("n=4096"));
+}
+
+TEST_F(Tuned, ValuesOfARoundAreMarked) {
+  EXPECT_FALSE(why({"--device", "sim:a100"})["record"].contains("of_round"));
+  folder.write("two.toml", R"(
+[constants]
+n = 256
+[kernels.first]
+function = "first"
+parameters = { tile = [1, 2] }
+launch = { grid = ["n"], block = [64] }
+[kernels.second]
+function = "second"
+parameters = { tile = [1, 2] }
+launch = { grid = ["n"], block = [64] }
+[simulation]
+flops = "2 * n**3"
+bytes = "4 * n**2"
+)");
+  ASSERT_EQ(ergotune(folder, {"tune", "two.toml", "--device", "sim:a100", "-q", "--wisdom", "two"}).exit_code, 0);
+  const auto records = json_of(ergotune(folder, {"wisdom", "list", "two", "--json"}))["records"];
+  EXPECT_EQ(records.size(), 2u);
+  for (const auto& record : records) EXPECT_EQ(record["of_round"], true);
+  EXPECT_THAT(ergotune(folder, {"wisdom", "list", "two"}).out, HasSubstr("a round"));
+}
+
 TEST_F(Tuned, ExportSaysTheSameAndAddsNothingTwice) {
   const auto first = json_of(ergotune(folder, {"export", "ergotune.db", "--format", "wisdom", "-o", "w", "--json"}));
   EXPECT_EQ(first["files"][0]["added"], 0) << "tune has written it already";

@@ -23,6 +23,7 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 const WisdomDevice kH100{"H100", "cuda", "nvidia", "sm_90", {}, {}, 80'000'000'000, 132};
 const WisdomDevice kH200{"H200", "cuda", "nvidia", "sm_90", {}, {}, 141'000'000'000, 132};
@@ -108,6 +109,12 @@ TEST(WisdomSelection, ASimulatedRecordIsForTheSimulatedDeviceAlone) {
   const WisdomChoice choice = select_wisdom(records, {.device = kH100, .problem_size = {64}});
   EXPECT_EQ(choice.record, nullptr) << choice.reason;
   EXPECT_EQ(choice.simulated, 1u);
+}
+
+TEST(WisdomSelection, ASizeThatIsTooFarIsPrintedAsTooFar) {
+  const WisdomChoice choice = select_wisdom({record(kH100, {64}, 1)}, {.device = kH100, .problem_size = {64 * 257}});
+  EXPECT_FALSE(choice.record);
+  EXPECT_THAT(choice.reason, Not(HasSubstr("8.0 doublings"))) << "8 are not too many";
 }
 
 TEST(WisdomSelection, TheObjectiveRequestedForAndItsDirectionDecide) {

@@ -52,10 +52,13 @@ void print_warnings(const std::vector<std::string>& warnings) {
   for (const std::string& warning : warnings) fmt::print(stderr, "warning: {}\n", warning);
 }
 
-/// As --size takes it.
-std::string size_text(const std::vector<std::int64_t>& size) {
+/// "M=4096,N=64", or as --size takes it where the names are unknown.
+std::string size_text(const WisdomRecord& record) {
+  const bool named = record.size_names.size() == record.problem_size.size();
   std::string text;
-  for (const std::int64_t n : size) text += (text.empty() ? "" : ",") + std::to_string(n);
+  for (std::size_t i = 0; i < record.problem_size.size(); ++i)
+    text += fmt::format("{}{}{}{}", i == 0 ? "" : ",", named ? record.size_names[i] : "", named ? "=" : "",
+                        record.problem_size[i]);
   return text;
 }
 
@@ -73,9 +76,9 @@ void list(const WisdomOptions& options) {
   for (const ReadFile& file : files) {
     for (const WisdomRecord& r : file.wisdom.records) {
       records.push_back(record_json(file, r));
-      table.add({file.wisdom.kernel, r.device.name, size_text(r.problem_size), (r.maximise ? "max " : "") + r.objective,
-                 r.score ? human(*r.score, unit_of(r.objective)) : "", r.provenance, r.tuned_at.substr(0, 10),
-                 values_text(r.configuration)});
+      table.add({file.wisdom.kernel, r.device.name, size_text(r), (r.maximise ? "max " : "") + r.objective,
+                 r.score ? human(*r.score, unit_of(r.objective)) + (r.of_round ? " a round" : "") : "", r.provenance,
+                 r.tuned_at.substr(0, 10), values_text(r.configuration)});
     }
     for (const std::string& warning : file.wisdom.warnings) warnings.push_back(warning);
     print_warnings(file.wisdom.warnings);
@@ -262,11 +265,15 @@ std::vector<std::int64_t> sizes_from(const std::string& text) {
   return sizes;
 }
 
-/// The device of this machine with this id (empty: the one that `tune` takes), or the one with this name: as in the
-/// wisdom's records, else as in the profiles.
+/// The device of this machine or the simulated one with this id (empty: the one that `tune` takes), or the one with
+/// this name: as in the wisdom's records, else as in the profiles.
 WisdomDevice device_named(const std::string& name, const std::string& backend, const Wisdom& wisdom,
                           const Problem* problem) {
   const std::string kind = name.substr(0, name.find(':'));
+  if (kind == "sim") {
+    const DeviceProfile profile = load_device_profile(name.substr(4));
+    return wisdom_device("simulated " + profile.name, "simulated", profile.properties);
+  }
   if (name.empty() || std::ranges::count(std::array{"cuda", "hip", "opencl", "host"}, kind) > 0)
     return wisdom_device(open_device(name, problem)->info());
   for (const WisdomRecord& record : wisdom.records)
@@ -284,6 +291,19 @@ void require_kernel(const WisdomOptions& options, const Wisdom& wisdom) {
                               names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "))));
 }
 
+/// Throws UserError for a number of sizes that no record has.
+void require_sizes(const Wisdom& wisdom, const std::vector<std::int64_t>& size) {
+  const WisdomRecord* sized = nullptr;
+  for (const WisdomRecord& record : wisdom.records) {
+    if (record.problem_size.size() == size.size()) return;
+    if (!record.problem_size.empty()) sized = &record;
+  }
+  if (size.empty() || !sized) return;
+  throw UserError(fmt::format("--size has {}, and the records of {} have {}{}", counted(size.size(), "number"),
+                              wisdom.kernel, sized->problem_size.size(),
+                              sized->size_names.empty() ? "" : fmt::format(": {}", fmt::join(sized->size_names, ","))));
+}
+
 void why(const WisdomOptions& options) {
   const auto file = wisdom_file(options.source, options.kernel);
   std::error_code error;
@@ -299,6 +319,7 @@ void why(const WisdomOptions& options) {
   WisdomRequest request;
   request.device = device_named(options.device, options.backend, wisdom, problem ? &*problem : nullptr);
   request.problem_size = sizes_from(options.size);
+  require_sizes(wisdom, request.problem_size);
   request.objective = options.objective;
   Constants constants;
   if (problem) {
@@ -336,7 +357,8 @@ void add_why(Verb app, const std::shared_ptr<WisdomOptions>& options) {
   verb.add_option("source", options->source, "Folder or file of wisdom").required();
   verb.add_option("kernel", options->kernel, "Name of the kernel").required();
   verb.add_option("--device", options->device,
-                  "Id of a device here, or name of any, as `ergotune devices` prints them (default: the one that tune "
+                  "Id of a device here or of a simulated one (sim:a100), or name of any, as `ergotune devices` prints "
+                  "them (default: the one that tune "
                   "takes)");
   verb.add_option("--size", options->size, "Problem size, as in 4096,4096 (default: any)");
   verb.add_option("--objective", options->objective, "What is preferred where there is a choice");
