@@ -22,6 +22,22 @@ std::string macro_text(const Value& value) {
   return value.to_string();
 }
 
+/// A template's text for a language: values as Python's str prints them, booleans as the language has them. Where it
+/// has none that the preprocessor knows (C, OpenCL C, Fortran), as in macros.
+std::string rendered(const Template& text, const Scope& scope, Language language) {
+  const bool has_words = language == Language::cuda || language == Language::hip || language == Language::cpp;
+  std::string result;
+  std::size_t from = 0;
+  for (const Expression& expression : text.expressions()) {
+    const std::size_t open = text.text().find("{{", from);
+    const Value value = expression.evaluate(scope);
+    result += text.text().substr(from, open - from);
+    result += value.is_bool() && has_words ? (value.truthy() ? "true" : "false") : macro_text(value);
+    from = text.text().find("}}", open) + 2;
+  }
+  return result + text.text().substr(from);
+}
+
 std::uint32_t extent(const Expression& expression, const Scope& scope, const char* what) {
   const Value value = expression.evaluate(scope);
   std::int64_t size = 0;
@@ -127,14 +143,14 @@ CompileJob make_compile_job(const Problem& problem, const Kernel& kernel, const 
     const auto options = kernel.options.find(group);
     if (options == kernel.options.end()) continue;
     for (const Template& option : options->second) {
-      const std::string text = option.render(scope);
+      const std::string text = rendered(option, scope, job.language);
       // a parameter that is the whole option may give several: "-O3 -ffast-math"
       const bool whole = option.text().starts_with("{{") && option.text().find("}}") + 2 == option.text().size();
       for (std::string& one : whole ? split(text, ' ') : std::vector{text})
         if (!one.empty()) job.options.push_back(std::move(one));
     }
   }
-  job.function = kernel.function.render(scope);
+  job.function = rendered(kernel.function, scope, job.language);
   std::vector<Argument> passed;
   for (const Argument& argument : arguments_of(problem, kernel))
     if (argument.passed(scope)) passed.push_back(argument);

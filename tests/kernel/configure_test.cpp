@@ -6,6 +6,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <tuple>
 
 #include "ergotune/error.hpp"
 #include "ergotune/problem_file.hpp"
@@ -135,6 +136,23 @@ TEST(CompileJobs, CarryParametersAndConstantsAsMacros) {
               testing::ElementsAre(testing::Pair("W", "4"), testing::Pair("FAST", "1"), testing::Pair("N", "8")));
   EXPECT_THAT(job.options, testing::ElementsAre("-DHALF=2"));
   EXPECT_EQ(job.function, "f<4>");
+}
+
+TEST(CompileJobs, WriteBooleansAsTheLanguageHasThem) {
+  for (const auto& [language, backend, word] :
+       {std::tuple("cuda", "cuda", "true"), std::tuple("hip", "hip", "true"), std::tuple("'c++'", "host", "true"),
+        std::tuple("c", "host", "1"), std::tuple("opencl", "opencl", "1")}) {
+    Problem problem = parse_problem(
+        fmt::format("[parameters]\nS = [false, true]\n[kernel]\nfunction = \"f<{{{{S}}}}, {{{{not S or S}}}}>\"\n"
+                    "source.{}.text = ''\nlaunch = {{{{ grid = 1, block = 1 }}}}\noptions.all = [\"-DX={{{{S}}}}\"]\n",
+                    language),
+        "p.toml");
+    DeviceInfo device;
+    device.backend = backend;
+    const CompileJob job = make_compile_job(problem, problem.kernel(), device, {}, {Value(true)});
+    EXPECT_THAT(job.options, testing::ElementsAre(fmt::format("-DX={}", word))) << language;
+    EXPECT_EQ(job.function, fmt::format("f<{0}, {0}>", word)) << language;
+  }
 }
 
 TEST(CompileJobs, SplitAParameterOfSeveralOptions) {
