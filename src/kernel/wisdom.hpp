@@ -92,9 +92,10 @@ std::string to_text(const Wisdom& wisdom);
 std::string to_kernel_launcher(Wisdom wisdom, std::vector<std::string>& notes);
 
 /// Adds records to FOLDER/<kernel>.wisdom, which is created if necessary, except for those that it already contains.
-/// The file is replaced atomically under a lock between processes, so that readers see the old or the new file, and
-/// concurrent writers lose nothing. Damaged lines are kept. Returns the number of new records. Throws UserError if the
-/// file cannot be written, or belongs to another version, in which case it is left unchanged.
+/// One of the same device (name, UUID), size, configuration, objective and source replaces an earlier one. The file is
+/// replaced atomically under a lock between processes, so that readers see the old or the new file, and concurrent
+/// writers lose nothing. Damaged lines are kept. Returns the number of new records. Throws UserError if the file cannot
+/// be written, or belongs to another version, in which case it is left unchanged.
 std::size_t add_to_wisdom(const std::filesystem::path& folder, const std::string& kernel,
                           const std::vector<WisdomRecord>& records);
 

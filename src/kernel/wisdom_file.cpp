@@ -8,8 +8,9 @@
 #include <chrono>
 #include <cstring>
 #include <fstream>
-#include <set>
+#include <map>
 #include <thread>
+#include <tuple>
 
 #include "base/files.hpp"
 #include "base/hash.hpp"
@@ -46,6 +47,26 @@ void synchronise(const std::filesystem::path& file) {
     (void)::fsync(descriptor);
     ::close(descriptor);
   }
+}
+
+/// What a record is of: a later one of the same replaces it.
+auto key_of(const WisdomRecord& record) {
+  return std::tuple(record.device.name, record.device.backend, record.device.uuid, record.problem_size,
+                    record.configuration, record.execution, record.objective, record.maximise, record.provenance,
+                    record.source_hash, record.space_hash);
+}
+
+/// Removes the lines of a file with records of the same key as `record`.
+void remove_replaced(std::string& text, const WisdomRecord& record, const std::string& header) {
+  std::string kept;
+  for (std::size_t from = 0; from < text.size();) {
+    const std::size_t end = std::min(text.find('\n', from), text.size() - 1) + 1;
+    const std::string line = text.substr(from, end - from);
+    const std::vector<WisdomRecord> found = parse_wisdom(header + line, {}).records;
+    if (found.empty() || key_of(found.front()) != key_of(record)) kept += line;
+    from = end;
+  }
+  text = std::move(kept);
 }
 
 }  // namespace
@@ -124,13 +145,17 @@ std::size_t add_to_wisdom(const std::filesystem::path& folder, const std::string
         "folder, and `ergotune wisdom merge` brings both together",
         {file.string(), 0, 0});
   if (!ours) text += header;  // a new file, or one with a damaged header
-  std::set<std::string> lines;
-  for (const WisdomRecord& record : known.records) lines.insert(to_json_line(record));
+  std::map<decltype(key_of(WisdomRecord())), WisdomRecord> latest;
+  for (const WisdomRecord& record : known.records) latest[key_of(record)] = record;
   std::size_t added = 0;
   for (const WisdomRecord& record : records) {
-    std::string line = to_json_line(record);
-    if (!lines.insert(line).second) continue;
-    text += line + "\n";
+    const auto [before, fresh] = latest.try_emplace(key_of(record), record);
+    if (!fresh) {
+      if (before->second == record || before->second.tuned_at > record.tuned_at) continue;
+      remove_replaced(text, record, header);
+      before->second = record;
+    }
+    text += to_json_line(record) + "\n";
     ++added;
   }
   if (added == 0 && ours) return 0;

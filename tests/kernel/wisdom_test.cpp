@@ -304,6 +304,24 @@ TEST(WisdomFile, ThreadsAddWhileOthersReadAndNothingIsLost) {
   EXPECT_EQ(add_to_wisdom(folder.path(), "k", {record(kH100, {1, 1}, 1)}), 0u) << "what it has is not added again";
 }
 
+TEST(WisdomFile, ALaterRecordOfTheSameDeviceSizeAndConfigurationReplacesTheEarlier) {
+  const TemporaryFolder folder;
+  const auto add = [&](const WisdomRecord& one) { return add_to_wisdom(folder.path(), "k", {one}); };
+  const auto at = [](WisdomRecord one, const char* time) {
+    one.tuned_at = time;
+    return one;
+  };
+  add(at(record(kH100, {64}, 1), "2026-11-22T08:00:00Z"));
+  WisdomRecord later = at(record(kH100, {64}, 1, 0.9), "2026-11-23T08:00:00Z");
+  later.device.memory_bytes -= 4096;  // some drivers report another size each time
+  EXPECT_EQ(add(later), 1u);
+  EXPECT_EQ(add(at(record(kH100, {64}, 1, 0.8), "2026-11-21T08:00:00Z")), 0u) << "an older one";
+  EXPECT_EQ(read_wisdom(wisdom_file(folder.path(), "k"))->records, std::vector{later});
+  EXPECT_EQ(add(record(kH100, {64}, 2)), 1u) << "another configuration";
+  EXPECT_EQ(add(record(kA100, {64}, 1)), 1u) << "another device";
+  EXPECT_EQ(read_wisdom(wisdom_file(folder.path(), "k"))->records.size(), 3u);
+}
+
 TEST(WisdomFile, WhatIsDamagedStaysAndWhatIsNotOursIsLeftAlone) {
   const TemporaryFolder folder;
   const auto file = wisdom_file(folder.path(), "a kernel<float>");
