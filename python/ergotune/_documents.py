@@ -56,7 +56,8 @@ def predict(store: Path = "ergotune.db", *, session: int = 0, configurations: Se
         The document of ``ergotune predict --json``.
 
     Raises:
-        UserError: too few configurations worked to model them, or a configuration is not in the space.
+        UserError: too few configurations worked to model them, a configuration is not in the space, or functions restrict a space of more than
+            10000 configurations, which is not stored.
     """
     return _core.predict(os.fspath(store), session, [_written(one) for one in configurations], by, top)
 

@@ -321,6 +321,7 @@ void add_session(ReportSource& source, const SessionInfo& session, const std::st
     environment.erase(known);  // among the counts it would be ambiguous: it is the size of the space, not a number of
                                // measurements
   }
+  environment.erase("valid_configurations");
   source.environment = json_text(environment);
 }
 

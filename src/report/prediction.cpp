@@ -6,6 +6,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <set>
 #include <span>
 #include <unordered_map>
 
@@ -193,6 +194,34 @@ std::vector<Prediction> Predictor::best(const std::string& quantity, std::size_t
   return at(best);
 }
 
+/// The space that a session searched. What functions of a program restrict or generate is known where the session has
+/// listed it.
+static SearchSpace searched_space(const Problem& problem, const Constants& constants, const Json& environment,
+                                  const std::string& file) {
+  const bool functions =
+      std::ranges::any_of(problem.restrictions, [](const auto& r) { return !r.function_names.empty(); }) ||
+      std::ranges::any_of(problem.parameters, [](const auto& p) { return p.values.empty() && !p.range; });
+  if (!functions) return problem.build_space(constants);
+  const Json listed = environment.is_object() ? environment.value("valid_configurations", Json()) : Json();
+  if (!listed.is_array())
+    throw UserError(
+        "restrictions or values of this session's space are functions of a program, which are not stored, and the "
+        "space is too large to be listed: write them as expressions",
+        {file, 0, 0});
+  std::vector<Configuration> list;
+  std::vector<std::set<Value>> values(problem.parameters.size());
+  for (const Json& row : listed) {
+    Configuration& configuration = list.emplace_back();
+    for (const Json& value : row) configuration.push_back(value_from(value));
+    if (configuration.size() != values.size()) throw UserError("the stored space is damaged", {file, 0, 0});
+    for (std::size_t p = 0; p < values.size(); ++p) values[p].insert(configuration[p]);
+  }
+  std::vector<Parameter> parameters = problem.parameters;
+  for (std::size_t p = 0; p < parameters.size(); ++p)
+    if (parameters[p].values.empty()) parameters[p].values.assign(values[p].begin(), values[p].end());
+  return SearchSpace::from_configurations(std::move(parameters), list);
+}
+
 PredictedSession predicted_session(const std::filesystem::path& file, std::int64_t number) {
   const Store store = Store::open(file, true);
   const SessionInfo session = pick_session(store, number);
@@ -207,14 +236,15 @@ PredictedSession predicted_session(const std::filesystem::path& file, std::int64
     const Json listed = environment.value("properties", Json::object());
     for (const auto& [name, value] : listed.items()) properties[name] = value_from(value);
   }
-  PredictedSession predicted{problem->name,
-                             device,
-                             to_string(session.provenance),
-                             session.objective.text,
-                             problem->build_space(problem->constants_for(device, properties)),
-                             {},
-                             unit_of(session.objective.text, problem->metrics),
-                             session.objective.direction == Direction::maximise};
+  PredictedSession predicted{
+      problem->name,
+      device,
+      to_string(session.provenance),
+      session.objective.text,
+      searched_space(*problem, problem->constants_for(device, properties), environment, file.string()),
+      {},
+      unit_of(session.objective.text, problem->metrics),
+      session.objective.direction == Direction::maximise};
   for (const StoredRow& row : store.results(session.id)) {
     const auto index = predicted.space.index_of(row.configuration);
     if (!index) continue;

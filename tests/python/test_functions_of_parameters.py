@@ -1,6 +1,9 @@
 """Functions of parameters: restrictions, values and metrics, by name or of a dict."""
 
 import functools
+import json
+import os
+import subprocess
 
 import numpy as np
 import pytest
@@ -87,3 +90,29 @@ def test_a_metric_that_fails_has_no_value_and_is_noted(metric):
 def test_a_metric_that_always_fails_leaves_a_result():
     result = ergotune.tune_callable(constant, {"c": [1, 2, 3]}, metrics={"share": lambda row: None}, objective="min share", **QUICK)
     assert result.best is None and len(result) == 3 and any("share" in note for note in result.notes)
+
+
+def work(c, d):
+    return sum(range(c * d)) * 0.0
+
+
+def test_predictions_keep_to_restrictions_and_values_that_are_functions(tmp_path):
+    store = tmp_path / "results.db"
+    space = {"c": [1, 2, 4, 8, 16, 32, 64], "d": lambda c: range(1, 5 if c > 4 else 3)}
+    ergotune.tune_callable(work, space, restrictions=lambda c, d: c * d <= 100, store=store, **{**QUICK, "strategy": "random"}, budget=14)
+    valid = {(c, d) for c in space["c"] for d in space["d"](c) if c * d <= 100}
+    found = ergotune.predict(store, top=100)["predictions"]
+    assert {(one["configuration"]["c"], one["configuration"]["d"]) for one in found} <= valid and len(found) == len(valid) - 14
+    assert ergotune.predict(store, configurations=[{"c": 8, "d": 4}])["predictions"]
+    with pytest.raises(ergotune.UserError):
+        ergotune.predict(store, configurations=[{"c": 64, "d": 4}])
+    printed = subprocess.run([os.environ["ERGOTUNE_COMMAND"], "predict", str(store), "--json"], capture_output=True, text=True, check=True)
+    assert json.loads(printed.stdout) == ergotune.predict(store)
+
+
+def test_nothing_is_predicted_of_a_space_that_functions_restrict_and_no_store_lists(tmp_path):
+    store = tmp_path / "results.db"
+    ergotune.tune_callable(work, {"c": list(range(1, 201)), "d": list(range(1, 201))}, restrictions=lambda c, d: c != d, store=store,
+                           **{**QUICK, "strategy": "random"}, budget=11)
+    with pytest.raises(ergotune.UserError, match="function"):
+        ergotune.predict(store)

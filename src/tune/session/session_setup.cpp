@@ -19,6 +19,7 @@
 #include "measure/metrics.hpp"
 #include "problem/document/problem_document.hpp"
 #include "search/models/prior.hpp"
+#include "store/formats/json_values.hpp"
 #include "store/sqlite/stored_session.hpp"
 #include "tune/ledger/live_session.hpp"
 #include "tune/session/device_lock.hpp"
@@ -40,6 +41,22 @@ nlohmann::ordered_json gpus_of(const PreparedSession& prepared) {
   auto list = nlohmann::ordered_json::array();
   for (const DeviceShare& gpu : prepared.evaluator->gpus())
     list.push_back({{"device", gpu.gpu}, {"id", gpu.id}, {"name", gpu.name}});
+  return list;
+}
+
+/// The configurations of a space that functions of a program restrict, which no store holds; null where they are many.
+nlohmann::ordered_json listed_space(const PreparedSession& prepared) {
+  constexpr std::uint64_t kMost = 10000;
+  const Problem& problem = prepared.problem;
+  const bool functions =
+      std::ranges::any_of(problem.restrictions, [](const auto& r) { return static_cast<bool>(r.function); }) ||
+      std::ranges::any_of(problem.parameters, [](const auto& p) { return static_cast<bool>(p.generator); });
+  if (!functions || prepared.space->size() > kMost) return nullptr;
+  auto list = nlohmann::ordered_json::array();
+  for (ConfigurationIndex i = 0; i < prepared.space->size(); ++i) {
+    auto& row = list.emplace_back(nlohmann::ordered_json::array());
+    for (const Value& value : prepared.space->configuration(i)) row.push_back(value_json(value));
+  }
   return list;
 }
 
@@ -65,6 +82,7 @@ std::string environment(const PreparedSession& prepared, const std::string& comp
       {"configurations", prepared.space->size()},
       {"begun_at", iso_time(wall_seconds())},
   };
+  if (auto listed = listed_space(prepared); !listed.is_null()) document["valid_configurations"] = std::move(listed);
   if (const auto notes = unused_parameter_notes(prepared.original); !notes.empty()) document["notes"] = notes;
   return json_text(document);
 }
