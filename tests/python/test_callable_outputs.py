@@ -3,6 +3,7 @@
 import dataclasses
 import datetime
 import functools
+import time
 
 import numpy as np
 import pytest
@@ -107,3 +108,25 @@ def test_a_function_that_only_returns_a_generator_or_a_coroutine_is_refused(func
         ergotune.tune_callable(function, {"c": [1, 2]}, **QUICK)
     with pytest.raises(TypeError, match="verify"):
         ergotune.tune_callable(lambda c: 1.0, {"c": [1, 2]}, verify=function, **QUICK)
+
+
+def sleeps(c):
+    time.sleep(0.001 * c)
+
+
+def test_a_default_that_wins_has_no_gain_over_itself(tmp_path):
+    store = tmp_path / "results.db"
+    result = ergotune.tune_callable(sleeps, {"c": [1, 5]}, verify=False, in_process=True, store=store, **QUICK)
+    assert result.best == {"c": 1}
+    ergotune.export_results(store, tmp_path / "best.h", format="header")
+    for text in (str(result), result._repr_html_(), (tmp_path / "best.h").read_text()):
+        assert "default" in text and "1.00x faster than the default" not in text and "1.00 times" not in text
+
+
+def test_a_result_in_which_nothing_worked_has_no_plot():
+    def fails(c):
+        raise RuntimeError("not here")
+
+    result = ergotune.tune_callable(fails, {"c": [1, 2]}, verify=False, in_process=True, **QUICK)
+    with pytest.raises(ValueError, match="not here"):
+        result.plot()

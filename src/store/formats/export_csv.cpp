@@ -101,7 +101,9 @@ std::string block(const BestResult& best) {
   if (best.front > 1)
     text += fmt::format("; of a Pareto front of {} points the best by its first objective", best.front);
   text += certainty_text(best);
-  if (best.gain)
+  if (best.gain == 1 && best.gain_half_width == 0)
+    text += "; the default configuration";
+  else if (best.gain)
     text += fmt::format("; {:.2f}{} times as good as the default ({})", *best.gain,
                         best.gain_half_width > 0 ? fmt::format(" +-{:.2g}", best.gain_half_width) : "",
                         in_comment(best.default_configuration));
