@@ -140,11 +140,11 @@ TEST(CompileJobs, CarryParametersAndConstantsAsMacros) {
 
 TEST(CompileJobs, WriteBooleansAsTheLanguageHasThem) {
   for (const auto& [language, backend, word] :
-       {std::tuple("cuda", "cuda", "true"), std::tuple("hip", "hip", "true"), std::tuple("'c++'", "host", "true"),
+       {std::tuple("cuda", "cuda", "true"), std::tuple("hip", "hip", "true"), std::tuple("cpp", "host", "true"),
         std::tuple("c", "host", "1"), std::tuple("opencl", "opencl", "1")}) {
     Problem problem = parse_problem(
         fmt::format("[parameters]\nS = [false, true]\n[kernel]\nfunction = \"f<{{{{S}}}}, {{{{not S or S}}}}>\"\n"
-                    "source.{}.text = ''\nlaunch = {{{{ grid = 1, block = 1 }}}}\noptions.all = [\"-DX={{{{S}}}}\"]\n",
+                    "source.{}.text = ''\nlaunch = {{ grid = 1, block = 1 }}\noptions.all = [\"-DX={{{{S}}}}\"]\n",
                     language),
         "p.toml");
     DeviceInfo device;
