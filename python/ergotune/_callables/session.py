@@ -156,7 +156,7 @@ class Session:
         number = device.rpartition(":")[2]
         self._number = int(number) if number.isdigit() else 0
         self._scales: Dict[str, float] = {}  # root mean square of each expected output
-        self._unchanged: List[Any] = []  # arguments that stay as they are, as the default configuration has them
+        self._unchanged: List[Any] = []  # arguments that no configuration changes where the default has no output
         try:
             with self.on_queue():
                 with self._limited("setup()", "setup() is part of each worker's start"):
@@ -283,7 +283,8 @@ class Session:
             if not changed and not returned:
                 changed = self._rewritten(call)
             self._restore()
-            self._unchanged = [key for key in self._arrays if key not in changed]
+            # where there are other outputs, what only some configurations write may be scratch memory (partial sums of a split loop)
+            self._unchanged = [] if changed or returned else list(self._arrays)
             return changed, returned
         if first:
             raise Fault("user", f"the default configuration fails, so that there are no outputs to compare with: {first}; give a reference "
