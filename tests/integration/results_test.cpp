@@ -192,7 +192,8 @@ TEST_F(Results, AStoredSessionIsAnalysedWithoutItsDevice) {
   const json analysed = document({"analyse", "g.db"});
   EXPECT_EQ(analysed["problem"], "gemm");
   EXPECT_EQ(analysed["configurations"], 40);
-  EXPECT_EQ(analysed["centrality"]["objectives"]["energy"]["configurations"], analysed["usable"]);
+  EXPECT_FALSE(analysed["influences"].empty());
+  EXPECT_TRUE(analysed["centrality"]["objectives"].empty()) << "40 of the space do not show its local minima";
   EXPECT_GE(analysed["pareto"].size(), 1u);
 }
 

@@ -186,8 +186,8 @@ def tune_callable(
         setup: function() that makes the arguments in the process that measures.
         verify: reference function of the arguments (of those that it names, where they are a dict). It returns what ``function`` should
             return; or a dict of the arguments that ``function`` writes, by name or position; or it writes into the arguments
-            itself and returns nothing. None: the outputs of the default configuration are expected of all, and arrays that it leaves as they
-            were stay so. False: outputs are not checked. What is no number or array is compared by ``==``.
+            itself and returns nothing. None: the outputs of the default configuration are expected of all. False: outputs are not
+            checked. What is no number or array is compared by ``==``.
         default: values of the default configuration; the first value of a parameter that is not named.
         absolute_tolerance, relative_tolerance: outputs are right where \\|x - reference\\| <= absolute + relative * \\|reference\\|. None:
             whole numbers are compared exactly; of others the relative tolerance is 1e-6 for float64, 1e-4 for float32, 0.01 for float16,

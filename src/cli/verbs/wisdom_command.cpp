@@ -369,7 +369,7 @@ void add_why(Verb app, const std::shared_ptr<WisdomOptions>& options) {
                   "Problem file: what is stale, or not in its space for this size, is left out")
       .existing_path();
   add_json_option(verb, options->json);
-  verb.footer("Example:\n  ergotune wisdom why wisdom gemm --device \"NVIDIA H100 80GB HBM3\" --size 4096,4096");
+  verb.footer("Example:\n  ergotune wisdom why wisdom gemm --device \"NVIDIA H100 80GB HBM3\" --size 4096");
   verb.callback([options] { why(*options); });
 }
 
@@ -420,7 +420,7 @@ void add_wisdom_command(Verb app) {
   verb.footer(
       "Examples:\n"
       "  ergotune wisdom list wisdom\n"
-      "  ergotune wisdom why wisdom gemm --device \"NVIDIA H100 80GB HBM3\" --size 4096,4096\n"
+      "  ergotune wisdom why wisdom gemm --device \"NVIDIA H100 80GB HBM3\" --size 4096\n"
       "In Python: ergotune.export_results(\"results.db\", \"wisdom\", format=\"wisdom\");\n"
       "ergotune.launcher.Kernel launches by it");
 }
