@@ -182,6 +182,7 @@ TEST_F(Application, AnArgumentOfAnotherKindIsRefused) {
   const Kernel kernel(file(), options());
   const cl_mem memory = buffer(64);
   EXPECT_NO_THROW(kernel(queue, 64, 0u, 1.0f, memory));
+  api().clFinish(queue);
   EXPECT_THROW(kernel(queue, 64, 1e-44f, 1.0f, memory), LaunchError);
   EXPECT_THROW(kernel(queue, 64, 0, 1, memory), LaunchError);
   EXPECT_THROW(kernel(queue, 64, 0, 1.0f, 1.0), LaunchError) << "a buffer";
