@@ -30,6 +30,11 @@ std::optional<std::string> find(const std::string& text, const std::string& patt
 
 bool has(const std::string& text, const std::string& pattern) { return find(text, pattern).has_value(); }
 
+/// Pattern for "i += 2", "++i" and the like.
+std::string changes_of(const std::string& variable) {
+  return "\\b" + variable + "\\s*(?:[-+*/|&^%]=|<<=|>>=|\\+\\+|--)|(?:\\+\\+|--)\\s*" + variable + "\\b";
+}
+
 /// Pattern for "blockIdx.x" and its OpenCL equivalent.
 std::string block_index(int dimension) {
   return std::string("(?:blockIdx\\s*\\.\\s*") + kAxes[static_cast<std::size_t>(dimension)] +
@@ -141,8 +146,7 @@ KernelUse::KernelUse(const std::string& body) {
     if ((!is_row && !std::regex_match(one.value, index_or_size)) ||
         std::count_if(assignments_.begin(), assignments_.end(),
                       [&](const Assignment& other) { return other.variable == one.variable; }) != 1 ||
-        has(body_,
-            "\\b" + one.variable + "\\s*(?:[-+*/|&^%]=|<<=|>>=|\\+\\+|--)|(?:\\+\\+|--)\\s*" + one.variable + "\\b"))
+        has(body_, changes_of(one.variable)))
       continue;
     const std::string value = is_row ? match[1].str() : one.value, name = "\\b" + one.variable + "\\b";
     if (is_row)
@@ -513,9 +517,7 @@ std::optional<long> KernelUse::largest_value_of(const std::string& variable) con
     largest = std::max(largest.value_or(*value), *value);
     ++count;
   }
-  const bool counts =
-      has(body_, "\\b" + variable + "\\s*(?:[-+*/|&^%]=|<<=|>>=|\\+\\+|--)|(?:\\+\\+|--)\\s*" + variable + "\\b");
-  return count > 1 && !counts ? largest : std::nullopt;
+  return count > 1 && !has(body_, changes_of(variable)) ? largest : std::nullopt;
 }
 
 std::vector<std::string> KernelUse::set_from(const std::string& variable) const {

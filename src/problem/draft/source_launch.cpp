@@ -133,7 +133,7 @@ std::vector<std::string> arguments_of(const std::string& text, const std::regex&
   return list_at(text, open, ')');
 }
 
-std::string rounded_up(const std::string& size, const std::string& divisor) {
+std::string quotient_rounded_up(const std::string& size, const std::string& divisor) {
   const bool name = std::ranges::all_of(divisor, in_identifier);
   return name ? fmt::format("({0} + {1} - 1) / {1}", size, divisor)
               : fmt::format("({0} + {1} - 1) / ({1})", size, divisor);
@@ -159,16 +159,16 @@ std::string plain_quotient(const std::string& text, const std::string& expressio
   if (const auto call = arguments_of(plain, kMin);
       call.size() == 2 && whole_number(call[1]).value_or(0) >= kFewestOfALimit)
     return again(call[0]);
-  if (const auto call = arguments_of(plain, kUp); call.size() == 2) return again(rounded_up(call[0], call[1]));
+  if (const auto call = arguments_of(plain, kUp); call.size() == 2) return again(quotient_rounded_up(call[0], call[1]));
   if (const auto call = arguments_of(plain, kCeil);  // of whole numbers it is their quotient without the rest
       call.size() == 1 && contains(expression, {"double", "float"}))
     if (const auto parts = parts_of(without_parentheses(call[0]), "/"); parts.size() == 2)
-      return again(rounded_up(again(parts[0]), without_parentheses(parts[1])));
+      return again(quotient_rounded_up(again(parts[0]), without_parentheses(parts[1])));
   const std::vector<std::string> sum = parts_of(plain, "+");
   if (sum.size() == 2 && sum[1] == "1")
     if (const auto parts = parts_of(sum[0], "/"); parts.size() == 2)
       if (const auto size = parts_of(without_parentheses(parts[0]), "-"); size.size() == 2 && size[1] == "1")
-        return again(rounded_up(size[0], without_parentheses(parts[1])));
+        return again(quotient_rounded_up(size[0], without_parentheses(parts[1])));
   const std::vector<std::string> parts = parts_of(plain, "/");
   if (parts.size() == 2 && std::ranges::all_of(parts[1], in_identifier))
     if (const std::string set = definition_of(text, parts[1], end); parts_of(set, "*").size() == 2)

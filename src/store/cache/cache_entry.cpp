@@ -181,7 +181,7 @@ struct CacheEntryParser::State {
     }
   }
 
-  /// What ergotune states of its own entry: {"status": "timeout", "certainty": {"time": {"n": 3, ...}}}.
+  /// The object that ergotune adds to its entries: {"status": "timeout", "certainty": {"time": {"n": 3, ...}}}.
   template <class V>
   void read_own(V& value) {
     for (auto field : value.get_object()) {
