@@ -19,6 +19,7 @@
 #include "kernel/configure.hpp"
 #include "kernel/wisdom.hpp"
 #include "kernel/wisdom_key.hpp"
+#include "problem/tables/device_profile.hpp"
 #include "problem/tables/quantity.hpp"
 
 namespace ergotune::cli {
