@@ -450,7 +450,7 @@ void adapt_problem(ProblemFile& problem, const py::dict& given) {
   }
   check_settings(problem.run);
   check_problem(problem);
-  if (!problem.run.objective.empty()) problem.objective = {.text = problem.run.objective};
+  use_objective_of_settings(problem);
   // Kernel Tuner's option for an exact number of samples.
   if (const int iterations = setting<int>(given, "iterations", 0); iterations > 0)
     problem.run.min_repeats = problem.run.max_repeats = iterations;

@@ -14,14 +14,15 @@
 namespace ergotune {
 namespace {
 
-void apply_settings(RunConfig& settings, const std::map<std::string, std::string>& values) {
+void apply_settings(ProblemFile& problem, const std::map<std::string, std::string>& values) {
   for (const auto& [name, text] : values) {
     const Setting* setting = find_setting(name);
     if (!setting) throw UserError("unknown setting \"" + name + "\"" + suggestion(name, setting_names()));
     const auto parts = setting->is_list() ? split(text) : std::vector<std::string>{text};
-    parse_setting(settings, *setting, parts, "setting \"" + name + "\"");
+    parse_setting(problem.run, *setting, parts, "setting \"" + name + "\"");
   }
-  check_settings(settings);
+  check_settings(problem.run);
+  use_objective_of_settings(problem);
 }
 
 TunedConfiguration configuration_of(const RankedResults& ranked, std::size_t row) {
@@ -39,7 +40,7 @@ TunedConfiguration configuration_of(const RankedResults& ranked, std::size_t row
 
 TuneResult tune(ProblemFile problem, const TuneOptions& options) {
   register_extensions();
-  apply_settings(problem.run, options.settings);
+  apply_settings(problem, options.settings);
   SetupOptions setup;
   setup.run = problem.run;
   setup.observers = options.observers;

@@ -140,7 +140,7 @@ ProblemFile load_with(const LiveArguments& a, const Constants& size) {
   ProblemFile problem = load_problem_or_recording(a.file, a.settings.text("device"));
   set_constants(problem, size);
   a.settings.apply(problem.run);
-  if (!problem.run.objective.empty()) problem.objective = {.text = problem.run.objective, .direction = {}, .place = {}};
+  use_objective_of_settings(problem);
   // Reported before anything is compiled.
   for (const std::string& text : a.observers) ask_for_observer(problem.observers, text);
   check_observers(problem.observers);

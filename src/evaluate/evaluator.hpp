@@ -14,6 +14,10 @@
 
 namespace ergotune {
 
+/// EvaluationRequest::settle_seconds of what has to hold under a lasting load: at the power limit of an H200 the clock
+/// follows a change of load with a delay of 0.03 to 0.1 s.
+constexpr double kSettleSeconds = 0.2;
+
 /// A request to measure one configuration.
 struct EvaluationRequest {
   std::uint64_t id = 0;

@@ -363,6 +363,10 @@ void check_settings(const RunConfig& settings) {
         fmt::format("min_repeats ({}) is greater than max_repeats ({})", settings.min_repeats, settings.max_repeats));
 }
 
+void use_objective_of_settings(ProblemFile& problem) {
+  if (!problem.run.objective.empty()) problem.objective = {.text = problem.run.objective, .direction = {}, .place = {}};
+}
+
 GivenValue value_of(const RunConfig& settings, const Setting& setting) {
   return std::visit(
       [&](auto member) -> GivenValue {

@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "ergotune/problem_file.hpp"
 #include "ergotune/run_config.hpp"
 
 namespace ergotune {
@@ -68,6 +69,8 @@ void parse_setting(RunConfig& settings, const Setting& setting, const std::vecto
                    const std::string& what);
 /// Throws UserError for settings that contradict each other.
 void check_settings(const RunConfig& settings);
+/// Replaces the problem's objective by that of its settings, if they have one. Called once all settings are given.
+void use_objective_of_settings(ProblemFile& problem);
 
 GivenValue value_of(const RunConfig& settings, const Setting& setting);
 bool is_default(const RunConfig& settings, const Setting& setting);

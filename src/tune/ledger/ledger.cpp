@@ -394,6 +394,7 @@ std::vector<ConfigurationRequest> ListSource::next(std::size_t room) {
     ConfigurationRequest wanted;
     wanted.index = list_[at_++];
     wanted.objective_quantity = quantity_;
+    wanted.settle_seconds = settle_seconds_;
     list.push_back(std::move(wanted));
   }
   return list;

@@ -256,11 +256,14 @@ class ListSource : public Source {
   void take(const ConfigurationRequest& wanted, const Measurement& measurement, bool fresh) override;
   /// Sets EvaluationRequest::objective_quantity of the requests.
   void set_objective_quantity(std::string name) { quantity_ = std::move(name); }
+  /// Sets EvaluationRequest::settle_seconds of the requests.
+  void set_settle_seconds(double seconds) { settle_seconds_ = seconds; }
 
  private:
   std::vector<ConfigurationIndex> list_;
   std::function<bool(const ConfigurationRequest&, const Measurement&, bool)> each_;
   std::string quantity_ = "time";
+  double settle_seconds_ = 0;
   std::size_t at_ = 0;
   bool ended_ = false;
 };

@@ -14,9 +14,9 @@ namespace {
 
 // Of the leader and its rivals. Nothing is compared by fewer than kFewestRounds: one may fall into a quiet moment.
 constexpr int kConfirmationRounds = 3, kFewestRounds = 2;
-// EvaluationRequest::settle_seconds of the first rounds, and of those after them, which decide between few: at the
-// power limit of an H200 the clock follows a change of load with a delay of 0.03 to 0.1 s.
-constexpr double kSettleSeconds = 0.1, kLaterSettleSeconds = 0.2;
+// EvaluationRequest::settle_seconds of the first rounds; those after them, which decide between few, have
+// kSettleSeconds.
+constexpr double kFirstSettleSeconds = 0.1;
 constexpr std::size_t kConfirmedCandidates = 2;
 // Those that a budget keeps time for: another may follow where the repeats differ more than was expected.
 constexpr std::size_t kExpectedCandidates = 3;
@@ -78,7 +78,7 @@ std::vector<ConfigurationRequest> ConfirmationSource::next(std::size_t room) {
     wanted.index = candidates_[order_[sent_++]].index;
     wanted.kind = RowKind::confirmation;
     wanted.gpu = gpu_;
-    wanted.settle_seconds = round_ < kFewestRounds ? kSettleSeconds : kLaterSettleSeconds;
+    wanted.settle_seconds = round_ < kFewestRounds ? kFirstSettleSeconds : kSettleSeconds;
     list.push_back(wanted);
   }
   under_way_ += list.size();

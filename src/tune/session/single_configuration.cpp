@@ -90,6 +90,7 @@ SingleMeasurement measure_one(PreparedSession& prepared, ConfigurationIndex inde
     return true;
   });
   single.set_objective_quantity(prepared.objective->name() == "energy" ? "energy" : "time");
+  single.set_settle_seconds(kSettleSeconds);
   ledger->drive(single);
   ledger->end_run("finished");
   result.measurement = ledger->find(index)->measurement;
