@@ -156,9 +156,32 @@ void ProgramBuilds::throw_machine_fault(std::size_t step, const std::string& nam
                   program_.place);
 }
 
-BuildOutcome ProgramBuilds::make(const ProgramTemplates& texts, const fs::path& folder, Supervisor& supervisor) const {
+/// The path of the configuration's program if it is in the build's folder; empty if it is elsewhere.
+fs::path ProgramBuilds::built_program(const ProgramTemplates& texts, const fs::path& folder) const {
+  const auto needs_run = [](const Template& text) { return std::ranges::count(text.names(), "run") > 0; };
+  if (needs_run(program_.command.front()) || (program_.folder && needs_run(*program_.folder))) return {};
+  const std::string name = texts.text(program_.command.front());
+  if (name.find('/') == name.npos) return {};  // searched in PATH
+  const fs::path runs_in = program_.folder ? beside_ / texts.text(*program_.folder) : folder;
+  const fs::path program = (runs_in / name).lexically_normal();
+  const fs::path inside = program.lexically_relative(folder.lexically_normal());
+  return inside.empty() || *inside.begin() == ".." || *inside.begin() == "." ? fs::path() : program;
+}
+
+BuildOutcome ProgramBuilds::without_program(const fs::path& program, BuildOutcome outcome) const {
+  std::error_code error;
+  outcome.status = Status::compile_error;
+  outcome.message = fmt::format("the build ended without an error, but {} {}", program.string(),
+                                fs::exists(program, error) ? "is not an executable file" : "was not made by it");
+  const auto output = output_.find(outcome.folder.string());
+  if (output != output_.end() && !output->second.empty()) outcome.message += ":\n" + output->second;
+  return outcome;
+}
+
+BuildOutcome ProgramBuilds::make(const ProgramTemplates& texts, const fs::path& folder, Supervisor& supervisor) {
   BuildOutcome outcome;
   outcome.folder = folder;
+  std::string out, err;
   const double begin = host_seconds();
   texts.write(program_.build_files, folder);
   for (std::size_t i = 0; i < program_.build.size(); ++i) {
@@ -168,6 +191,8 @@ BuildOutcome ProgramBuilds::make(const ProgramTemplates& texts, const fs::path& 
     run.time_limit = time_limit_;
     const SupervisedResult result = supervisor.run(run);
     outcome.stopped = result.stopped;
+    out += result.out;
+    err += result.err;
     if (result.ok()) continue;
     const std::string step = fmt::format("build step {} ({})", i + 1, fmt::join(run.arguments, " "));
     const std::string message = output_tail(result.out, result.err);
@@ -185,6 +210,7 @@ BuildOutcome ProgramBuilds::make(const ProgramTemplates& texts, const fs::path& 
     if (!message.empty()) outcome.message += ":\n" + message;
     break;
   }
+  output_[folder.string()] = output_tail(out, err);
   outcome.seconds = host_seconds() - begin;
   return outcome;
 }
@@ -194,8 +220,11 @@ BuildOutcome ProgramBuilds::build(ProgramTemplates texts, Supervisor& supervisor
   texts.set_folder("folder", beside_);
   texts.set_folder("build", "/build");
   const std::string key = key_of(texts);
-  if (const auto failed = failures_.find(key); failed != failures_.end()) return failed->second;
   const fs::path folder = cache_ / key;
+  texts.set_folder("build", folder);
+  const fs::path program = built_program(texts, folder);
+  for (const std::string& name : {key, key + program.string()})
+    if (const auto failed = failures_.find(name); failed != failures_.end()) return failed->second;
   std::error_code error;
   fs::create_directories(cache_, error);
   if (error)
@@ -213,29 +242,37 @@ BuildOutcome ProgramBuilds::build(ProgramTemplates texts, Supervisor& supervisor
     outcome.stopped = true;
     return outcome;
   }
+  const auto lacks_program = [&] { return !program.empty() && find_program(program.string(), folder).empty(); };
   if (fs::exists(mark_of(folder), error) && fs::is_directory(folder, error)) {
-    touch(mark_of(folder));
-    return outcome;
+    if (!lacks_program()) {
+      touch(mark_of(folder));
+      return outcome;
+    }
+    // It has the program of another configuration, and building it again would not add this one's.
+    if (output_.contains(folder.string())) return failures_[key + program.string()] = without_program(program, outcome);
   }
-  fs::remove_all(folder, error);  // left by an interrupted build
+  fs::remove(mark_of(folder), error);
+  fs::remove_all(folder, error);  // left by an interrupted build, or without its program
   fs::create_directories(folder, error);
   if (error)
     throw UserError(fmt::format("the folder for a build {} cannot be made: {}", folder.string(), error.message()));
-  texts.set_folder("build", folder);
   try {
     outcome = make(texts, folder, supervisor);
   } catch (...) {
     fs::remove_all(folder, error);
     throw;
   }
-  if (outcome.status == Status::ok) {
+  const bool built = outcome.status == Status::ok && !outcome.stopped;
+  if (built && !lacks_program()) {
     (void)write_file(mark_of(folder), "");
-  } else {
-    fs::remove_all(folder, error);
-    if (!outcome.stopped) {
-      failures_[key] = outcome;
-      failures_[key].seconds = 0;
-    }
+    return outcome;
+  }
+  if (built) outcome = without_program(program, outcome);
+  fs::remove_all(folder, error);
+  if (!outcome.stopped) {
+    BuildOutcome& failure_kept = failures_[built ? key + program.string() : key];
+    failure_kept = outcome;
+    failure_kept.seconds = 0;
   }
   return outcome;
 }

@@ -60,9 +60,9 @@ class ProgramBuilds {
   ProgramBuilds(const Program& program, std::filesystem::path cache, std::filesystem::path beside, double time_limit)
       : program_(program), cache_(std::move(cache)), beside_(std::move(beside)), time_limit_(time_limit) {}
 
-  /// Returns the build of a configuration, made if it does not exist yet. A build that failed in this process is not
-  /// tried again. If another session is making it, waits until it is done or `stopping` is set. Throws UserError for
-  /// failures that do not depend on the configuration.
+  /// Returns the build of a configuration, made if it does not exist yet or if the configuration's program is not in
+  /// it. A build that failed in this process is not tried again. If another session is making it, waits until it is
+  /// done or `stopping` is set. Throws UserError for failures that do not depend on the configuration.
   BuildOutcome build(ProgramTemplates texts, Supervisor& supervisor, const std::atomic<bool>& stopping);
   /// Removes builds unused for a month, and leftovers of interrupted ones.
   void prune() const;
@@ -72,13 +72,16 @@ class ProgramBuilds {
   std::string contents(const std::filesystem::path& file);
   void throw_machine_fault(std::size_t step, const std::string& name, const std::string& message,
                            const SupervisedResult& result) const;
-  BuildOutcome make(const ProgramTemplates& texts, const std::filesystem::path& folder, Supervisor& supervisor) const;
+  BuildOutcome make(const ProgramTemplates& texts, const std::filesystem::path& folder, Supervisor& supervisor);
+  std::filesystem::path built_program(const ProgramTemplates& texts, const std::filesystem::path& folder) const;
+  BuildOutcome without_program(const std::filesystem::path& program, BuildOutcome outcome) const;
 
   const Program& program_;
   std::filesystem::path cache_, beside_;
   double time_limit_;
   std::map<std::string, std::string> hashes_;     ///< of files, by name
-  std::map<std::string, BuildOutcome> failures_;  ///< by key
+  std::map<std::string, BuildOutcome> failures_;  ///< by key, and by key and program for builds without that program
+  std::map<std::string, std::string> output_;     ///< of the builds made in this process, by folder
 };
 
 }  // namespace ergotune

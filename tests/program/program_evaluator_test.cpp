@@ -100,6 +100,40 @@ TEST_F(Programs, WhatNoConfigurationCanHelpEndsTheSession) {
   EXPECT_EQ(run("command = ['true']\nbuild = [['{{END}}-compiler']]").status, Status::compile_error);
 }
 
+TEST_F(Programs, ABuildWithoutItsProgramFailsAndIsMadeAgain) {
+  const std::string text =
+      "command = ['{{build}}/made']\n"
+      "build = ['sh', '-c', 'echo output of make; if test -e {{folder}}/source; then cp /bin/true made; fi']";
+  const Measurement unmade = run(text);
+  EXPECT_EQ(unmade.status, Status::compile_error);
+  EXPECT_THAT(unmade.message, AllOf(HasSubstr("/made"), HasSubstr("output of make")));
+  std::ofstream(folder / "source") << "";
+  const Measurement made = run(text);
+  EXPECT_EQ(made.status, Status::ok) << made.message;
+  EXPECT_EQ(run(text).compile_seconds, 0) << "it is kept now";
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder / "cache" / "builds"))
+    if (entry.path().filename() == "made")
+      std::filesystem::permissions(entry.path(), std::filesystem::perms::owner_read);
+  EXPECT_EQ(run(text).status, Status::ok) << "a kept build whose program is no program is made again";
+  EXPECT_EQ(run("command = ['./made']\nbuild = ['touch', 'made']").status, Status::compile_error);
+}
+
+TEST_F(Programs, OneBuildMakesTheProgramsOfSeveralConfigurations) {
+  const std::string text =
+      "command = ['./{{END}}']\nbuild = ['sh', '-c', 'echo built >> {{folder}}/log; cp /bin/true right']";
+  const auto programs = evaluator(text);
+  std::vector<Status> statuses;
+  for (const char* end : {"right", "wrong", "right", "wrong"}) {
+    request.configuration = {Value(end)};
+    programs->submit(request);
+    const auto result = programs->wait(60);
+    ASSERT_TRUE(result);
+    statuses.push_back(result->measurement.status);
+  }
+  EXPECT_THAT(statuses, ::testing::ElementsAre(Status::ok, Status::compile_error, Status::ok, Status::compile_error));
+  EXPECT_EQ(std::filesystem::file_size(folder / "log"), std::string("built\n").size()) << "the build ran once";
+}
+
 // Another session's build may take long; Ctrl-C does not wait for it.
 TEST_F(Programs, CancelDoesNotWaitForTheBuildOfAnother) {
   const std::string slow = "command = ['true']\nbuild = ['sleep', '1000']";
