@@ -256,6 +256,23 @@ bool ProgramRunner::check(const SupervisedResult& result, Here& here) {
                           description.empty() ? "" : ":\n" + description));
 }
 
+namespace {
+
+/// Why the time in the program's output cannot be the time of a run that took `seconds`; empty if it can. Rounding
+/// makes a number at most twice as large.
+std::string impossible_time(const std::map<std::string, double>& numbers, double seconds) {
+  const auto time = numbers.find("time");
+  if (time == numbers.end() || time->second <= 2 * seconds) return {};
+  return fmt::format(
+      "the output reports a time of {:g} s, but the run took {:.3g} s from start to end: the quantity \"time\" is in s "
+      "(\"energy\" in J). For a program that prints milliseconds, read them under another name, as in output = {{ "
+      "loop_ms = '...' }}, convert them with [metrics] loop = {{ expression = \"loop_ms / 1000\", unit = \"s\" }}, and "
+      "use objective = \"loop\"",
+      time->second, seconds);
+}
+
+}  // namespace
+
 /// Takes a sample of several consecutive runs if one is too short for the sensors.
 bool ProgramRunner::take_sample(std::size_t runs, Here& here) {
   Sample sample;
@@ -272,6 +289,8 @@ bool ProgramRunner::take_sample(std::size_t runs, Here& here) {
     std::map<std::string, double> numbers;
     if (const std::string missing = patterns_.read(result.out, result.err, numbers); !missing.empty())
       return fail(here.result, Status::wrong_result, missing);
+    if (const std::string reason = impossible_time(numbers, result.end - result.begin); !reason.empty())
+      return fail(here.result, Status::wrong_result, reason);
     if (i == 0) sample.span.from = result.begin;
     sample.span.to = result.end;
     seconds += result.end - result.begin;

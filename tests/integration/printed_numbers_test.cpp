@@ -27,7 +27,7 @@ TEST(PrintedNumbers, AnIntervalIsTheSameEverywhere) {
   folder.write(
       "p.toml",
       "name = \"p\"\nobjective = \"time\"\n[parameters]\nA = [1]\n[program]\n"
-      "command = [\"sh\", \"-c\", \"n=$(cat {{folder}}/n); echo $((n + 1)) > {{folder}}/n; echo time: 1.$n\"]\n"
+      "command = [\"sh\", \"-c\", \"n=$(cat {{folder}}/n); echo $((n + 1)) > {{folder}}/n; echo time: 1.${n}e-6\"]\n"
       "output = { time = 'time: (\\S+)' }\n[metrics]\nrate = \"100 / time\"\n");
   folder.write("n", "1\n");
   const auto tuned = json_of(ergotune(folder, {"tune", "p.toml", "--store", "p.db", "--no-confirm", "--precision",

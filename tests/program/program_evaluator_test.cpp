@@ -65,8 +65,8 @@ TEST_F(Programs, RacingComparesTheTimeThatTheProgramSays) {
   EXPECT_THAT(run("command = ['date', '+time: 0.00000%N']\noutput = { time = 'time: (.*)' }").warnings,
               Not(Contains(HasSubstr("stopped early"))));
   options.measure.max_seconds = 0.3;
-  request.give_up_above = 1;
-  EXPECT_THAT(run("command = ['date', '+time: 10.%N']\noutput = { time = 'time: (.*)' }").warnings,
+  request.give_up_above = 1e-6;
+  EXPECT_THAT(run("command = ['date', '+time: 0.00001%N']\noutput = { time = 'time: (.*)' }").warnings,
               Contains(HasSubstr("stopped early")));
 }
 
@@ -134,6 +134,14 @@ TEST_F(Programs, OneBuildMakesTheProgramsOfSeveralConfigurations) {
   EXPECT_EQ(std::filesystem::file_size(folder / "log"), std::string("built\n").size()) << "the build ran once";
 }
 
+// A program that prints milliseconds.
+TEST_F(Programs, ATimeLongerThanTheRunIsRefused) {
+  const Measurement refused = run("command = ['echo', '431.5 ms']\noutput = { time = '([0-9.]+) ms' }");
+  EXPECT_EQ(refused.status, Status::wrong_result);
+  EXPECT_THAT(refused.message, AllOf(HasSubstr("431.5 s"), HasSubstr("[metrics]")));
+  EXPECT_EQ(run("command = ['echo', '431.5 ms']\noutput = { render = '([0-9.]+) ms' }").status, Status::ok);
+}
+
 // Another session's build may take long; Ctrl-C does not wait for it.
 TEST_F(Programs, CancelDoesNotWaitForTheBuildOfAnother) {
   const std::string slow = "command = ['true']\nbuild = ['sleep', '1000']";
@@ -186,7 +194,7 @@ struct Nonsense : Sensor {
 // Programs with a meter of their own.
 TEST_F(Programs, TheEnergyThatTheProgramSaysHasAnIntervalAndNeedsNoSensor) {
   const std::string says =
-      "command = ['date', '+time: 1 energy: 1.%N']\noutput = { time = 'time: (\\S+)', energy = 'energy: (.*)' }";
+      "command = ['date', '+time: 1e-6 energy: 1.%N']\noutput = { time = 'time: (\\S+)', energy = 'energy: (.*)' }";
   options.measure.precision = 1e-12;
   EXPECT_EQ(run(says).status, Status::not_converged);
   options.measure.precision = 100;
@@ -209,12 +217,12 @@ TEST_F(Programs, OneRunOfThreeThatWasHeldUpDoesNotMoveTheResult) {
   std::ofstream(folder / "count") << "0\n";
   const Measurement measurement = run(R"toml(command = ['sh', '-c', '''
 read n < {{folder}}/count; n=$((n + 1)); echo $n > {{folder}}/count
-case $n in 3) echo "time: 2.4";; *) echo "time: 0.33$n";; esac
+case $n in 3) echo "time: 2.4e-5";; *) echo "time: 0.33${n}e-5";; esac
 ''']
 output = { time = 'time: (\S+)' }
 )toml");
-  EXPECT_NEAR(measurement.value("time").value_or(0), 0.335, 0.005);
-  EXPECT_LT(measurement.half_width("time"), 0.05 * 0.335);
+  EXPECT_NEAR(measurement.value("time").value_or(0), 0.335e-5, 0.005e-5);
+  EXPECT_LT(measurement.half_width("time"), 0.05 * 0.335e-5);
 }
 
 // popen() without pclose(): what has ended only waits to be told so.
