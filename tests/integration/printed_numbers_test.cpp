@@ -71,6 +71,22 @@ TEST(PrintedNumbers, AFrontShowsBothObjectivesAndAWinnerWhatWasOptimised) {
   EXPECT_THAT(line_with(front, "A=7"), HasSubstr("ye 23"));
 }
 
+TEST(PrintedNumbers, TheTableOfStoredResultsShowsWhatTheyAreRankedBy) {
+  TemporaryFolder folder;
+  folder.write("s.toml",
+               "objective = \"max score\"\n[parameters]\nA = [1, 7]\n[program]\n"
+               "command = [\"echo\", \"score: 10{{A}}\"]\noutput = { score = 'score: (\\S+)' }\n"
+               "[metrics]\nye = \"30 - A\"\n");
+  ASSERT_EQ(ergotune(folder, {"tune", "s.toml", "--store", "s.db", "--no-confirm", "--precision", "1000%",
+                              "--max-seconds", "0.01", "-q"})
+                .exit_code,
+            0);
+  const std::string header = line_with(ergotune(folder, {"show", "s.db"}).out, " #");
+  EXPECT_LT(header.find("score"), header.find("time")) << header;
+  const std::string by_metric = line_with(ergotune(folder, {"show", "s.db", "--objective", "min 2 * ye"}).out, " #");
+  EXPECT_LT(by_metric.find("ye"), by_metric.find("time")) << by_metric;
+}
+
 TEST(PrintedNumbers, TheEnergiesOfAPlanTableGoWithTheirPercentages) {
   TemporaryFolder folder;
   const std::string file = std::string(ERGOTUNE_SOURCE_DIR) + "/examples/clocks/simulated_capping.toml";

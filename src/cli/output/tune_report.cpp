@@ -178,16 +178,6 @@ void print_gains(const RankedResults& ranked, double best) {
     print_gain(*ranked.median, ranked.gain_over_median(), "median", mark);
 }
 
-bool mentions(const std::string& expression, const std::string& name) {
-  const auto is_letter = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.'; };
-  for (std::size_t at = expression.find(name); at != std::string::npos; at = expression.find(name, at + 1)) {
-    const std::size_t end = at + name.size();
-    if ((at == 0 || !is_letter(expression[at - 1])) && (end == expression.size() || !is_letter(expression[end])))
-      return true;
-  }
-  return false;
-}
-
 /// The values shown for a configuration: `first`, the objective's quantities, each kernel's time, metrics.
 std::vector<std::string> shown_names(const RankedResults& ranked, const Measurement& measurement,
                                      std::vector<std::string> first) {
@@ -202,6 +192,16 @@ std::vector<std::string> shown_names(const RankedResults& ranked, const Measurem
 }
 
 }  // namespace
+
+bool mentions(const std::string& expression, const std::string& name) {
+  const auto is_letter = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.'; };
+  for (std::size_t at = expression.find(name); at != std::string::npos; at = expression.find(name, at + 1)) {
+    const std::size_t end = at + name.size();
+    if ((at == 0 || !is_letter(expression[at - 1])) && (end == expression.size() || !is_letter(expression[end])))
+      return true;
+  }
+  return false;
+}
 
 void print_best(const RankedResults& ranked) {
   const std::size_t row = ranked.best.front();

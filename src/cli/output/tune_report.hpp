@@ -32,6 +32,9 @@ void print_importance(const ResultSet& results, const Importance& importance);
 /// Prints the result for people on standard output. `file`: the problem file; `top`: number of results shown.
 void print_answer(const TunedSession& tuned, const std::string& file, std::size_t top);
 
+/// Whether an expression, such as an objective, contains the name of a quantity or metric.
+bool mentions(const std::string& expression, const std::string& name);
+
 /// Prints the best configuration with its values, gains and certainty; for results with one objective that have a best.
 void print_best(const RankedResults& ranked);
 

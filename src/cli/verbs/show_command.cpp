@@ -36,20 +36,32 @@ struct ShowOptions {
   bool failures = false, sessions = false, json = false, page = false;
 };
 
-/// Quantities and metrics worth a column: the objective's first, then time and energy, then metrics.
-std::vector<std::string> value_columns(const RankedResults& ranked) {
+/// Quantities and metrics worth a column.
+struct ValueColumns {
   std::vector<std::string> names;
+  std::size_t of_objective = 0;  ///< so many of the first are those of the objective
+};
+
+/// The objective's quantities first, which may be read from a program's output, then time and energy, then metrics.
+ValueColumns value_columns(const RankedResults& ranked) {
+  ValueColumns columns;
   const auto add = [&](const std::string& name) {
-    if (std::find(names.begin(), names.end(), name) != names.end()) return;
+    if (std::ranges::find(columns.names, name) != columns.names.end()) return;
     const bool there = std::ranges::any_of(
         ranked.best, [&](std::size_t row) { return ranked.measurement(row).value(name).has_value(); });
-    if (there) names.push_back(name);
+    if (there) columns.names.push_back(name);
   };
+  if (ranked.best.empty()) return columns;
+  const Measurement& best = ranked.measurement(ranked.best.front());
+  for (const auto& [name, value] : best.metrics)
+    if (mentions(ranked.objective.name(), name)) add(name);
+  for (const auto& [name, quantity] : best.quantities)
+    if (mentions(ranked.objective.name(), name)) add(name);
   for (const std::string& name : ranked.objective.quantities()) add(name);
+  columns.of_objective = columns.names.size();
   for (const char* name : {"time", "energy", "power"}) add(name);
-  if (ranked.best.empty()) return names;
-  for (const auto& [name, value] : ranked.measurement(ranked.best.front()).metrics) add(name);
-  return names;
+  for (const auto& [name, value] : best.metrics) add(name);
+  return columns;
 }
 
 void print_head(const RankedResults& ranked, const ShowOptions& options) {
@@ -106,13 +118,12 @@ void print_top(const RankedResults& ranked, std::size_t top) {
   const std::size_t count = std::min(top, ranked.best.size());
   if (count == 0) return;
   const ResultSet& results = ranked.results;
-  const std::vector<std::string> values = value_columns(ranked);
+  const auto [values, first] = value_columns(ranked);
   const std::vector<std::size_t> varying = varying_parameters(results);
   const auto shown = std::span(ranked.best).first(count);
   const bool some_behind =
       std::ranges::any_of(shown, [&](std::size_t row) { return ranked.unconfirmed(row).has_value(); });
   // Columns that do not fit are left out from the right: objective and configuration come first.
-  const std::size_t first = std::min(values.size(), ranked.objective.quantities().size());
   std::vector<std::string> header{"#"};
   header.insert(header.end(), values.begin(), values.begin() + static_cast<std::ptrdiff_t>(first));
   if (some_behind) header.emplace_back("not confirmed");
