@@ -183,6 +183,17 @@ TEST(NewUser, AFirstProblemFileProposesWhatCanBeDone) {
   EXPECT_FALSE(std::filesystem::exists(folder.path() / "q.toml"));
 }
 
+TEST(NewUser, AProgramWithoutAKernelIsReferredToPrograms) {
+  TemporaryFolder folder;
+  folder.write("app.cpp", "int main() { return 0; }\n");
+  folder.write("job.sh", "#!/bin/sh\nsrun ./app\n");
+  for (const char* file : {"app.cpp", "job.sh"}) {
+    const ProcessResult refused = ergotune(folder, {"init", file});
+    EXPECT_EQ(refused.exit_code, 2) << file;
+    EXPECT_THAT(refused.err, HasSubstr("[program]")) << file;
+  }
+}
+
 TEST(NewUser, VariablesThatNothingFillsAreNoted) {
   if (!nvrtc::api().usable()) GTEST_SKIP() << "no NVRTC: " << nvrtc::api().problem();
   TemporaryFolder folder;

@@ -25,6 +25,10 @@ namespace {
 
 using kernel_source::Function;
 
+constexpr std::string_view kWholeProgram =
+    "a program as a whole, with its arguments, environment and build, is tuned by [program] of a problem file (the "
+    "page \"Programs\" of the documentation)";
+
 bool has_no_result(const Function& function) { return kernel_source::identifiers_in(function.head).contains("void"); }
 
 bool is_kernel(const Function& function, const SourceLanguage& language) {
@@ -67,7 +71,7 @@ const Function& kernel_of(const kernel_source::Outline& outline, const SourceLan
   if (!wanted.empty()) return *kernels[static_cast<std::size_t>(found - names.begin())];
   if (kernels.empty())
     throw UserError(fmt::format("{} has no {}", file.string(),
-                                language.for_host ? "function that other files can call"
+                                language.for_host ? fmt::format("function that other files can call; {}", kWholeProgram)
                                                   : fmt::format("function with {}", language.marks.front())));
   if (kernels.size() > 1) {
     const auto words = kernel_source::identifiers_in(program);
@@ -354,8 +358,8 @@ DraftSource read_draft_source(const std::string& text, const std::filesystem::pa
     throw UserError(
         fmt::format("{}: no first problem file can be written for this kind of source; it can be for .cu, .cuh, "
                     ".hip, .cl, .c and .cpp; give a header with a kernel one of these endings (the page \"The problem "
-                    "file\" of the documentation describes the rest)",
-                    file.string()));
+                    "file\" of the documentation describes the rest); {}",
+                    file.string(), kWholeProgram));
   std::vector<std::string> folders{file.has_parent_path() ? file.parent_path().string() : "."};
   for (const auto& folder : include_folders) folders.push_back(folder.string());
   const std::vector<std::string> words = words_of_build(host.text);
