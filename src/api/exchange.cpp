@@ -1,6 +1,7 @@
 #include "api/exchange.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
@@ -16,6 +17,7 @@
 #include "evaluate/recorded/replay.hpp"
 #include "kernel/configure.hpp"
 #include "problem/files/source_text.hpp"
+#include "problem/program.hpp"
 #include "report/ranked_results.hpp"
 #include "store/formats/exported_session.hpp"
 #include "store/formats/recording.hpp"
@@ -121,9 +123,35 @@ std::string note_of_front(const ExportRequest& request) {
   return {};
 }
 
+/// The parameters of a program that do not reach it through its build, where #defines have no effect on them.
+std::string note_of_program(const ExportRequest& request) {
+  if (!is_store(request.source) || request.format != "header") return {};
+  const Store store = Store::open(request.source, true);
+  for (const SessionInfo& info : store.sessions()) {
+    if (request.session != 0 && info.id != request.session) continue;
+    const auto problem = stored_problem(store, info.id);
+    if (!problem || !problem->program) continue;
+    std::set<std::string> built;
+    const auto add_names = [&](const Template& text) {
+      for (std::string& name : text.names()) built.insert(std::move(name));
+    };
+    for (const auto& step : problem->program->build) std::ranges::for_each(step, add_names);
+    for (const ProgramFile& file : problem->program->build_files) add_names(file.text);
+    std::vector<std::string> others;
+    for (const Parameter& parameter : problem->parameters)
+      if (!built.contains(parameter.name)) others.push_back(parameter.name);
+    if (!others.empty())
+      return fmt::format(
+          "the program takes {} from its command line, its environment, its files or the machine, not from its build: "
+          "a #define does not set {}; \"ergotune show --json\" prints the best configuration",
+          fmt::join(others, ", "), others.size() == 1 ? "it" : "them");
+  }
+  return {};
+}
+
 std::vector<std::string> notes_on_use(const ExportRequest& request) {
   std::vector<std::string> notes;
-  for (const std::string& note : {note_of_callable(request), note_of_front(request)})
+  for (const std::string& note : {note_of_callable(request), note_of_program(request), note_of_front(request)})
     if (!note.empty()) notes.push_back(note);
   return notes;
 }
@@ -153,7 +181,9 @@ ExportedText header_text(const ExportRequest& request) {
     throw UserError("nothing has worked in these results, so there is no best to export",
                     {request.source.string(), 0, 0});
   exported.count = best.size();
-  exported.text = to_c_header(best);
+  if (const std::string note = note_of_program(request); !note.empty())
+    exported.text = fmt::format("/* Note: {} */\n", note);
+  exported.text += to_c_header(best);
   return exported;
 }
 

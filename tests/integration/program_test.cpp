@@ -142,6 +142,25 @@ TEST(Program, ACompressorIsTunedCheckedAndFoundAgain) {
       << one << " (the second on a machine full of other work)";
 }
 
+// The shell's and the compiler's parameters look the same in a header.
+TEST(Program, AHeaderNamesTheParametersThatAreNoMacros) {
+  TemporaryFolder folder;
+  const std::string parameters =
+      "[parameters]\nTILE = [8]\nSCHEDULE = [\"dynamic\"]\n[program]\ncommand = [\"true\"]\n";
+  const std::string built = parameters + "build = [\"true\", \"-DTILE={{TILE}}\"]\n";
+  folder.write("a.toml", built + "environment = { OMP_SCHEDULE = \"{{SCHEDULE}}\" }\n");
+  folder.write("b.toml", built + "build_files = { \"config.h\" = \"{{SCHEDULE}}\" }\n");
+  for (const std::string name : {"a", "b"}) {
+    ASSERT_EQ(ergotune(folder, tune(name + ".toml", {"--store", name + ".db", "--no-confirm"})).exit_code, 0);
+    const ProcessResult exported = ergotune(folder, {"export", name + ".db", "--format", "header"});
+    EXPECT_EQ(exported.exit_code, 0) << exported.err;
+    const std::string comment = exported.out.substr(0, exported.out.find("#ifndef"));
+    EXPECT_EQ(comment.find("SCHEDULE") != comment.npos, name == "a") << comment;
+    EXPECT_EQ(exported.err.find("SCHEDULE") != exported.err.npos, name == "a") << exported.err;
+    EXPECT_EQ(comment.find("TILE"), comment.npos) << comment;
+  }
+}
+
 const char* const kFailures = R"toml(
 name = "failures"
 objective = "time"
