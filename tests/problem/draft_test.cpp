@@ -355,6 +355,14 @@ __global__ void f(const Pulse* pulses, Pair* pairs, int n) {
   EXPECT_THAT(counts(f), ElementsAre("32 * N_SIZE", "16 * N_SIZE"));
   EXPECT_EQ(f.kernel().arguments[0].type, ElementType::uint8);
   EXPECT_THAT(problem("g.cu", source).kernel().launch.shared_memory_bytes.text(), HasSubstr("32 * "));
+  for (const char* space : {"global", "__global", "constant"}) {
+    const Problem hit = problem(
+        "hit.cl", fmt::format("typedef struct {{ float x, y, z, r2; }} Sphere;\nkernel void hit({} const Sphere* s, "
+                              "global float* t, int n) {{ int i = get_global_id(0); if (i < n) t[i] = s[i].x; }}",
+                              space));
+    EXPECT_THAT(counts(hit), ElementsAre("16 * N_SIZE", "N_SIZE")) << space;
+    EXPECT_EQ(hit.kernel().arguments[0].type, ElementType::uint8) << space;
+  }
   EXPECT_THAT(draft("n.cu",
                     "struct A { double a; char b; }; struct B { char c; A a; };\n"
                     "__global__ void n(B* u, int n) { u[threadIdx.x].c = n; }")
@@ -758,7 +766,8 @@ int main(void) {
   EXPECT_EQ(constant(problem, "STAGE"), 3) << step.text;
   EXPECT_EQ(constant(problem, "PASS"), 0);
   EXPECT_EQ(constant(problem, "N_SIZE"), 4096);
-  for (const char* marked : {"STAGE: one of.*main.c", "PASS: one of.*main.c", "grid: .*PAIRS"})
+  EXPECT_THAT(problem.kernel().launch.global[0].text(), HasSubstr("PAIRS"));
+  for (const char* marked : {"STAGE: one of.*main.c", "PASS: one of.*main.c", "global: .*main.c"})
     EXPECT_THAT(step.questions, Contains(ContainsRegex(marked)));
   EXPECT_THAT(step.questions, Not(Contains(HasSubstr("N_SIZE"))));
 }
@@ -1464,6 +1473,23 @@ kernel void product(int n, global const float* a, global const float* b, global 
 }
 
 // a work item has PER elements, a block apart, in each order in which people write that
+// At the host's one element a thread the launch fits whatever a thread does.
+TEST_F(Draft, TakesALoopOverTheElementsOfAThreadForItsWork) {
+  std::ofstream(folder_ / "run.py") << "LOCAL, EACH, N = 64, 1, 4096\n"
+                                       "p = cl.Program(c, s).build([f\"-DEACH={EACH}\"])\n"
+                                       "p.f(q, ((N // EACH + LOCAL - 1) // LOCAL * LOCAL,), (LOCAL,), x, N)\n";
+  const auto drafted = [&](const std::string& position) {
+    std::ofstream(folder_ / "f.cl") << "#ifndef EACH\n#define EACH 1\n#endif\nkernel void f(global float* x, int n) {\n"
+                                       "  for (int k = 0; k < EACH; ++k) {\n    const int i = " +
+                                           position + ";\n    if (i < n) x[i] *= 2;\n  }\n}\n";
+    return draft_problem(folder_ / "f.cl", "", folder_, folder_ / "run.py");
+  };
+  const Problem loop = parse_problem(drafted("get_global_id(0) * EACH + k").text, folder_ / "f.toml");
+  ASSERT_EQ(loop.kernel().launch.global.size(), 1u);
+  EXPECT_THAT(loop.kernel().launch.global[0].text(), HasSubstr("EACH"));
+  EXPECT_THAT(drafted("get_global_id(0) + k % EACH").questions, Contains(HasSubstr("EACH, which"))) << "not known";
+}
+
 TEST_F(Draft, TakesElementsThatLieABlockApartForTheWorkOfAThread) {
   for (const char* index : {"(get_group_id(0) * PER + k) * get_local_size(0) + get_local_id(0)",
                             "get_local_id(0) + get_local_size(0) * (k + PER * get_group_id(0))",

@@ -33,6 +33,39 @@ def test_a_default_that_changes_nothing_is_right(function, arguments):
         assert "nothing" in result.verified and "agree" not in str(result)
 
 
+def double(x, c):
+    if c == 2:
+        x *= 2
+        return x.sum()
+    return (2 * x).sum()
+
+
+def twice(x):
+    return 2 * x.sum()
+
+
+@pytest.mark.parametrize("verify", [None, twice])
+def test_a_configuration_that_alone_changes_an_array_is_noted_and_begins_with_its_contents(verify):
+    for in_process in (False, True):
+        result = ergotune.tune_callable(double, {"c": [1, 2, 3]}, arguments=(np.arange(1.0, 9),), verify=verify, in_process=in_process, **QUICK)
+        noted = {c["c"]: bool(m["warnings"]) for c, m in zip(result.configurations, result.measurements)}
+        assert set(statuses(result).values()) == {"ok"} and noted == {1: False, 2: True, 3: False}
+
+
+def chunked(x, c=2, kind="b", size=7):
+    return x[:c].sum() if kind else size
+
+
+def test_the_default_is_what_the_signature_has_among_the_values():
+    def default_of(**settings):
+        result = ergotune.tune_callable(chunked, {"c": [1, 2, 3], "kind": ["a", "b"], "size": [1, 2]}, arguments=(np.ones(8),), verify=False,
+                                        **settings, **QUICK)
+        return result.configurations[result.measurements.index(result.default_measurement)]
+
+    assert default_of() == {"c": 2, "kind": "b", "size": 1}
+    assert default_of(default={"c": 3}) == {"c": 3, "kind": "b", "size": 1}
+
+
 @dataclasses.dataclass
 class Found:
     count: int

@@ -150,6 +150,7 @@ class Session:
 
     def __init__(self, work: Work, device: str, is_cpu: bool, queue: int) -> None:
         self._work = work
+        self._on_cpu = is_cpu
         self._queue = None if is_cpu else queue
         #: Arguments that a launch changes, None before the first. On a GPU, where copies take longer than many a launch, none is reset.
         self._written: Optional[List[Any]] = None if is_cpu else []
@@ -157,6 +158,7 @@ class Session:
         self._number = int(number) if number.isdigit() else 0
         self._scales: Dict[str, float] = {}  # root mean square of each expected output
         self._unchanged: List[Any] = []  # arguments that no configuration changes where the default has no output
+        self._left: Optional[List[Any]] = None  # arguments that the first configuration leaves as they were, None before it
         try:
             with self.on_queue():
                 with self._limited("setup()", "setup() is part of each worker's start"):
@@ -366,11 +368,24 @@ class Session:
                 call, result, maker = self._run(json.loads(texts))
                 remark = self._check(result)
                 resources = _resources(maker) or _resources(result)
-                if self._written is None:
-                    self._written = list(self._changed(self._arrays))
-            return Kernel(self, call, resources, arrays.order(), self._written, remark)
+                written, also = self._written_by()
+            if also:
+                remark += f"{remark and '; '}it changes {', '.join(map(repr, also))}, which another configuration leaves as it was"
+            return Kernel(self, call, resources, arrays.order(), written, remark)
         except Exception as error:
             raise as_fault(error) from error
+
+    def _written_by(self) -> Tuple[List[Any], List[Any]]:
+        """The arguments to reset before launches, and those that the configuration that ran last changes and the first one did not."""
+        if self._written is not None and self._expected is None:
+            return self._written, []
+        changed = list(self._changed(self._arrays))
+        if self._left is None:
+            self._left = [key for key in self._arrays if key not in changed]
+        also = [key for key in changed if key in self._left]
+        if self._written is None:
+            self._written = changed
+        return self._written + (also if self._on_cpu else []), also
 
     def _run(self, texts: Mapping[str, str]) -> Tuple[Callable[[], Any], Any, Any]:
         """What is launched, what it returned, and what the function returned."""

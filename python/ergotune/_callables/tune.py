@@ -132,6 +132,15 @@ def _problem(name: str, space: Mapping[str, Values], default: Mapping[str, Any],
     return problem
 
 
+def _defaults_of(function: Callable[..., Any], space: Mapping[str, Values]) -> Dict[str, Any]:
+    """What the function's signature gives parameters that have this value among theirs: as the caller runs it today."""
+    with contextlib.suppress(TypeError, ValueError):
+        return {name: parameter.default for name, parameter in inspect.signature(function).parameters.items()
+                if isinstance(parameter.default, (bool, int, float, str)) and isinstance(space.get(name), (list, tuple, range))
+                and any(type(value) is type(parameter.default) and value == parameter.default for value in space[name])}
+    return {}
+
+
 def _references(problem: Problem, default: Mapping[str, Any]) -> List[Dict[str, str]]:
     """The default configuration and a few more, in case that it does not run."""
     space = _core.SearchSpace(problem)
@@ -188,7 +197,8 @@ def tune_callable(
             return; or a dict of the arguments that ``function`` writes, by name or position; or it writes into the arguments
             itself and returns nothing. None: the outputs of the default configuration are expected of all. False: outputs are not
             checked. What is no number or array is compared by ``==``.
-        default: values of the default configuration; the first value of a parameter that is not named.
+        default: values of the default configuration; of a parameter that is not named, the default in the function's signature if it is
+            among the values, else the first value.
         absolute_tolerance, relative_tolerance: outputs are right where \\|x - reference\\| <= absolute + relative * \\|reference\\|. None:
             whole numbers are compared exactly; of others the relative tolerance is 1e-6 for float64, 1e-4 for float32, 0.01 for float16,
             0.02 for bfloat16 and 0.15 below, and the absolute one that part of the reference's root mean square.
@@ -220,7 +230,7 @@ def tune_callable(
     if setup is not None and (not isinstance(arguments, tuple) or arguments):
         raise TypeError("arguments and setup both make the arguments: give one of them")
     _plain_settings(settings, tune_callable.__kwdefaults__)
-    default = default or {}
+    default = {**_defaults_of(function, space), **(default or {})}
     if unknown := [parameter for parameter in default if parameter not in space]:
         raise TypeError(f"default names {unknown[0]!r}, which is not a parameter of the space")
     for taken in ("node_commands", "nodes"):

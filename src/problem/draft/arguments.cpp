@@ -426,18 +426,18 @@ DraftArguments derive_arguments(const DraftSource& source, const ProblemNames& n
         throw UserError(
             fmt::format("{}: the parameter \"{}\" is a {}; images and textures cannot be arguments of a problem",
                         source.file.string(), parameter.name, type));
-      guesses.ask(
-          fmt::format("{}: the type \"{}\" is not known and float32 was assumed; {}", parameter.name, parameter.type,
-                      parameter.pointer
-                          ? "a buffer of structures has type = \"uint8\", a count of bytes, and fill = { "
-                            "file = ... }"
-                          : "a structure is { name = \"" + parameter.name + "\", type = \"" + parameter.type +
-                                "\", fields = [{ name = \"rows\", type = \"int32\", value = 1 }] } with its members"));
+      guesses.ask(fmt::format(
+          "{}: the type \"{}\" is not known and float32 was assumed; {}", parameter.name, unqualified(parameter.type),
+          parameter.pointer
+              ? "a buffer of structures has type = \"uint8\", a count of bytes, and fill = { "
+                "file = ... }"
+              : "a structure is { name = \"" + parameter.name + "\", type = \"" + parameter.type +
+                    "\", fields = [{ name = \"rows\", type = \"int32\", value = 1 }] } with its members"));
     } else if (structure) {
       guesses.ask(
           fmt::format("{}: {} is a structure of {} bytes: give the buffer real ones with fill = {{ file = "
                       "\"...\" }}, as random bytes are hardly ever meaningful",
-                      parameter.name, parameter.type, element->width));
+                      parameter.name, unqualified(parameter.type), element->width));
     }
     const Element known =
         structure && !parameter.pointer ? Element{"float32", 1} : element.value_or(Element{"float32", 1});

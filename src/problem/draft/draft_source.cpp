@@ -301,18 +301,23 @@ void add_structures(const std::string& source, bool opencl, TypeNames& types) {
   }
 }
 
+std::string unqualified(const std::string& type) {
+  std::string plain;
+  for (const std::string& part : split(type, ' ')) {
+    static const std::set<std::string> kQualifiers{"__global", "global",    "__constant", "constant", "__local",
+                                                   "local",    "__private", "const",      ""};
+    if (!kQualifiers.contains(part)) plain += (plain.empty() ? "" : " ") + part;
+  }
+  return plain;
+}
+
 std::string resolved(const TypeNames& types, const std::string& type) {
-  const auto known = types.find(type);
+  const auto known = types.find(unqualified(type));
   return known == types.end() ? type : known->second;
 }
 
 std::optional<Element> element_of(const std::string& type) {
-  std::string plain;
-  for (const std::string& word : split(type, ' ')) {
-    static const std::set<std::string> kQualifiers{"__global", "global",    "__constant", "constant", "__local",
-                                                   "local",    "__private", "const",      ""};
-    if (!kQualifiers.contains(word)) plain += (plain.empty() ? "" : " ") + word;
-  }
+  std::string plain = unqualified(type);
   for (const char* prefix : {"std::", "cl_"})  // cl_float: of an OpenCL host
     if (plain.starts_with(prefix)) plain.erase(0, std::string_view(prefix).size());
   if (plain.starts_with("uint8["))  // of a structure: add_structures

@@ -29,6 +29,8 @@ struct Element {
 TypeNames types_of(const kernel_source::Outline& outline);
 /// Adds the structures that a source defines, as "uint8[16]" for 16 bytes; others remain unknown.
 void add_structures(const std::string& source, bool opencl, TypeNames& types);
+/// A type without OpenCL's address space and without const.
+std::string unqualified(const std::string& type);
 std::string resolved(const TypeNames& types, const std::string& type);
 std::optional<Element> element_of(const std::string& type);
 /// Replaces sizeof(float) by 4; unknown types remain.

@@ -376,6 +376,20 @@ class GeometryReader {
         guesses_.check(fmt::format("{} bytes for each thread of a block", bytes), "shared_memory_bytes"));
   }
 
+  /// Returns the parameters that positions in the kernel depend on and a grid, or the threads, and the block do not
+  /// name.
+  std::set<std::string> parameters_without(const std::vector<std::string>& extent) const {
+    const auto given =
+        kernel_source::identifiers_in(fmt::format("{} {}", fmt::join(extent, " "), fmt::join(blocks_, " ")));
+    std::set<std::string> missing;
+    for (const std::string& position : source_.use.positions())
+      for (const std::string& name : kernel_source::identifiers_in(position))
+        if (const std::string parameter = names_.in_expressions(name);
+            names_.tunable.contains(name) && !given.contains(parameter))
+          missing.insert(parameter);
+    return missing;
+  }
+
   /// Takes the grid from the launch in the source, in terms of the problem; false if that does not cover the same with
   /// any block. `mark`: which numbers were taken for a parameter.
   bool take_grid(std::string& mark) {
@@ -399,14 +413,10 @@ class GeometryReader {
       grid.push_back(is_size ? reach : *one);
       if (!is_size) mark = std::move(unsure);
     }
-    const auto given =
-        kernel_source::identifiers_in(fmt::format("{} {}", fmt::join(grid, " "), fmt::join(blocks_, " ")));
-    for (const std::string& position : source_.use.positions())
-      for (const std::string& name : kernel_source::identifiers_in(position))
-        if (const std::string parameter = names_.in_expressions(name);
-            names_.tunable.contains(name) && !given.contains(parameter) && mark.find(parameter) == std::string::npos)
-          mark += fmt::format("{}positions in the kernel depend on {}, which the launch in {} does not name",
-                              mark.empty() ? "" : "; ", parameter, source_.launch_file());
+    for (const std::string& parameter : parameters_without(grid))
+      if (mark.find(parameter) == std::string::npos)
+        mark += fmt::format("{}positions in the kernel depend on {}, which the launch in {} does not name",
+                            mark.empty() ? "" : "; ", parameter, source_.launch_file());
     grid_ = std::move(grid);
     for (const std::string& restriction : restrictions) restrict(restriction);
     return true;
@@ -458,7 +468,7 @@ class GeometryReader {
     const bool by_body = !by_block_ && geometry_.guessed.empty();
     const auto [agrees, different] = by_body ? compare_with_launch() : LaunchComparison();
     const std::string other = certain_ ? different : std::string();
-    if (by_body && (certain_ ? other.empty() : agrees))
+    if (by_body && (certain_ ? other.empty() : agrees && parameters_without(items_).empty()))
       return quoted("global", items_) + "  # threads, rounded up to whole blocks\n";
     std::string taken;
     if (take_grid(taken))

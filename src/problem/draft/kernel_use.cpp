@@ -221,6 +221,12 @@ Position KernelUse::position(int dimension) const {
     if (const auto factor = find(one.value, "\\)\\s*\\*\\s*([A-Za-z_0-9]+)\\s*$")) position.factor = *factor;
     if (const auto factor = find(one.value, "^" + std::string(kIdentifier) + "\\s*\\*\\s*" + global + "$"))
       position.factor = *factor;
+    // id = get_global_id(0) * EACH + k, where k counts to EACH
+    std::smatch each;
+    if (static const std::regex kEach("\\)\\s*\\*\\s*([A-Za-z_0-9]+)\\s*\\+\\s*([A-Za-z_0-9]+)\\s*$");
+        std::regex_search(one.value, each, kEach) && std::ranges::count(loop_counters(), each[2].str()) > 0 &&
+        std::ranges::count(bounds_of(each[2].str()), each[1].str(), trimmed) > 0)
+      position.factor = each[1].str();
     break;
   }
   const std::string factor = factor_of_block(dimension);
