@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <numeric>
+#include <utility>
 
 namespace ergotune {
 namespace {
@@ -53,46 +55,77 @@ Sizes all(const SizedResults& results) {
   return list;
 }
 
-struct Leaf {
-  std::size_t node = 0;
-  Sizes sizes;
-  OverSizes choice;
-};
+/// The best trees of few leaves over sets of sizes that splits lead to, by dynamic programming: a split that gains
+/// nothing by itself may be the first of two that do.
+class BestTrees {
+ public:
+  struct Plan {
+    double cost = 0;                      ///< what the leaves add to what is minimised
+    OverSizes choice;                     ///< of a leaf
+    std::optional<std::size_t> constant;  ///< none: a leaf
+    double at_most = 0;
+    Sizes below, above;
+    std::size_t leaves_below = 0, leaves_above = 0;
+  };
 
-/// What a leaf adds to what is minimised.
-double cost(const Leaf& leaf, bool worst_case) {
-  return static_cast<double>(leaf.sizes.size()) * (worst_case ? leaf.choice.worst : leaf.choice.mean);
-}
+  BestTrees(const SizedResults& results, const std::vector<double>& best, bool worst_case)
+      : results_(results), best_(best), worst_case_(worst_case) {}
 
-struct Split {
-  double gain = 0;
-  std::size_t leaf = 0, constant = 0;
-  double at_most = 0;
-  Leaf below, above;
-};
-
-Split best_split(const SizedResults& results, const std::vector<double>& best, const std::vector<Leaf>& leaves,
-                 bool worst_case) {
-  Split found;
-  for (std::size_t l = 0; l < leaves.size(); ++l)
-    for (std::size_t c = 0; c < results.names.size(); ++c) {
-      std::vector<double> values;
-      for (const std::size_t s : leaves[l].sizes) values.push_back(results.sizes[s][c]);
-      std::ranges::sort(values);
-      values.erase(std::unique(values.begin(), values.end()), values.end());
-      for (std::size_t v = 1; v < values.size(); ++v) {
-        Split split{0, l, c, 0, {}, {}};
-        // halfway in doublings, where sizes are positive
-        split.at_most = values[v - 1] > 0 ? std::floor(std::sqrt(values[v - 1] * values[v])) : values[v - 1];
-        for (const std::size_t s : leaves[l].sizes)
-          (results.sizes[s][c] <= values[v - 1] ? split.below : split.above).sizes.push_back(s);
-        for (Leaf* part : {&split.below, &split.above}) part->choice = best_at(results, best, part->sizes, worst_case);
-        split.gain = cost(leaves[l], worst_case) - cost(split.below, worst_case) - cost(split.above, worst_case);
-        if (split.gain > found.gain) found = split;
-      }
+  /// The best plan of at most `leaves` leaves.
+  const Plan& plan(const Sizes& at, std::size_t leaves) {
+    leaves = std::min(leaves, at.size());
+    if (const auto known = plans_.find({at, leaves}); known != plans_.end()) return known->second;
+    Plan best;
+    if (leaves == 1) {
+      best.choice = best_at(results_, best_, at, worst_case_);
+      best.cost = static_cast<double>(at.size()) * (worst_case_ ? best.choice.worst : best.choice.mean);
+    } else {
+      best = plan(at, leaves - 1);
+      for (std::size_t c = 0; c < results_.names.size(); ++c) split(at, c, leaves, best);
     }
-  return found;
-}
+    return plans_[{at, leaves}] = std::move(best);
+  }
+
+  /// Adds the plan's nodes below `node`.
+  void write(const Sizes& at, std::size_t leaves, std::size_t node, SizeTree& tree) {
+    const Plan& best = plan(at, leaves);
+    if (!best.constant) {
+      tree.nodes[node].configuration = best.choice.configuration;
+      tree.mean += best.choice.mean * static_cast<double>(at.size()) / static_cast<double>(best_.size());
+      tree.worst = std::max(tree.worst, best.choice.worst);
+      ++tree.leaves;
+      return;
+    }
+    const std::size_t below = tree.nodes.size(), above = below + 1;
+    tree.nodes[node] = {best.constant, best.at_most, below, above, 0};
+    tree.nodes.resize(tree.nodes.size() + 2);
+    write(best.below, best.leaves_below, below, tree);
+    write(best.above, best.leaves_above, above, tree);
+  }
+
+ private:
+  /// Replaces the plan by the best that first splits at a value of a constant, where that costs less.
+  void split(const Sizes& at, std::size_t constant, std::size_t leaves, Plan& best) {
+    std::vector<double> values;
+    for (const std::size_t s : at) values.push_back(results_.sizes[s][constant]);
+    std::ranges::sort(values);
+    values.erase(std::unique(values.begin(), values.end()), values.end());
+    for (std::size_t v = 1; v < values.size(); ++v) {
+      Sizes below, above;
+      for (const std::size_t s : at) (results_.sizes[s][constant] <= values[v - 1] ? below : above).push_back(s);
+      // halfway in doublings, where sizes are positive
+      const double at_most = values[v - 1] > 0 ? std::floor(std::sqrt(values[v - 1] * values[v])) : values[v - 1];
+      for (std::size_t left = 1; left < leaves; ++left)
+        if (const double cost = plan(below, left).cost + plan(above, leaves - left).cost; cost < best.cost)
+          best = {cost, {}, constant, at_most, below, above, left, leaves - left};
+    }
+  }
+
+  const SizedResults& results_;
+  const std::vector<double>& best_;
+  const bool worst_case_;
+  std::map<std::pair<Sizes, std::size_t>, Plan> plans_;
+};
 
 std::string literal(const Value& value, bool python) {
   if (value.is_bool())
@@ -117,27 +150,16 @@ std::size_t SizeTree::choose(const std::vector<double>& size) const {
 std::optional<SizeTree> size_tree(const SizedResults& results, std::size_t most, bool worst_case) {
   const std::vector<double> best = best_of_sizes(results);
   if (best.empty() || std::ranges::any_of(best, [](double b) { return !std::isfinite(b); })) return std::nullopt;
+  BestTrees trees(results, best, worst_case);
+  const Sizes sizes = all(results);
+  std::size_t leaves = 1;
+  const double worthwhile = kWorthwhile * static_cast<double>(sizes.size());
+  for (std::size_t more = 2; more <= std::min(most, sizes.size()); ++more)
+    if (trees.plan(sizes, leaves).cost - trees.plan(sizes, more).cost > static_cast<double>(more - leaves) * worthwhile)
+      leaves = more;
   SizeTree tree;
   tree.nodes.emplace_back();
-  std::vector<Leaf> leaves{{0, all(results), best_at(results, best, all(results), worst_case)}};
-  while (leaves.size() < most) {
-    Split split = best_split(results, best, leaves, worst_case);
-    if (!(split.gain > kWorthwhile * static_cast<double>(best.size()))) break;
-    const std::size_t node = leaves[split.leaf].node;
-    split.below.node = tree.nodes.size();
-    split.above.node = tree.nodes.size() + 1;
-    tree.nodes[node] = {split.constant, split.at_most, split.below.node, split.above.node, 0};
-    tree.nodes.resize(tree.nodes.size() + 2);
-    leaves[split.leaf] = std::move(split.below);
-    leaves.push_back(std::move(split.above));
-  }
-  tree.leaves = leaves.size();
-  for (const Leaf& leaf : leaves) {
-    tree.nodes[leaf.node].configuration = leaf.choice.configuration;
-    const double share = static_cast<double>(leaf.sizes.size()) / static_cast<double>(best.size());
-    tree.mean += share * leaf.choice.mean;
-    tree.worst = std::max(tree.worst, leaf.choice.worst);
-  }
+  trees.write(sizes, leaves, 0, tree);
   return tree.worst < kFails ? std::optional(tree) : std::nullopt;
 }
 

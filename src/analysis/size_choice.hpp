@@ -39,8 +39,8 @@ struct SizeTree : SizeLoss {
   std::size_t leaves = 0;
   std::size_t choose(const std::vector<double>& size) const;  ///< a configuration
 };
-/// Grown by the split that gains most, until there are `leaves` of them or no split lowers the mean loss by
-/// 0.1 %. A leaf has the best configuration over its sizes. nullopt where a size has no result.
+/// The tree of least loss with at most `leaves` of them, as few as lower the mean loss by 0.1 % each. A leaf has the
+/// best configuration over its sizes. nullopt where a size has no result.
 std::optional<SizeTree> size_tree(const SizedResults& results, std::size_t leaves, bool worst_case);
 
 /// The tree as a function `choose_NAME` of the constants: a C++ header, or a Python module. `about` is its comment.

@@ -151,6 +151,20 @@ TEST(SizeChoice, ATreeLooksAtEachConstant) {
   EXPECT_EQ(tree->choose({50, 1000}), 2u);
 }
 
+// The first split of two gains nothing by itself.
+TEST(SizeChoice, ATreeFindsOneSizeAmongOthers) {
+  SizedResults results;
+  results.names = {"N"};
+  results.sizes = {{256}, {1024}, {4096}};
+  results.value = {{1, 1.5, 1}, {1.5, 1, 1.5}};
+  const auto tree = size_tree(results, 6, false);
+  ASSERT_TRUE(tree);
+  EXPECT_NEAR(tree->mean, 0, 1e-9);
+  EXPECT_EQ(tree->choose({1024}), 1u);
+  EXPECT_EQ(tree->choose({4096}), 0u);
+  EXPECT_EQ(size_tree(results, 2, false)->leaves, 1u) << "two leaves lose what one does";
+}
+
 TEST(SizeChoice, WhatFailsAtASizeIsNotChosenThere) {
   SizedResults results = three();
   results.value[1][0].reset();

@@ -22,9 +22,6 @@ NOT_RUN = {
     "slurm": "needs an allocation",
     "hostfile": "needs hosts",
 }
-# Verbs that read ergotune.db when nothing is named.
-READERS = {"show", "report", "export", "analyse"}
-
 
 def commands(text):
     """The commands of a block: comments gone, continued lines joined; (environment, words) each."""
@@ -131,7 +128,8 @@ def run_ergotune(scratch, words):
     for word in words[2:]:
         if words[1] != "capture" or word == "./app":  # what it writes is not there before
             scratch.provide(word.removeprefix("replay:"))
-    if words[1] in READERS and not [word for word in words[2:3] if not word.startswith("-")]:
+    reads_a_store = re.search(r"^  (source TEXT=|store TEXT .*\()ergotune\.db", help_of(bench.command, (words[1],)), re.M)
+    if reads_a_store and not [word for word in words[2:3] if not word.startswith("-")]:
         scratch.provide("ergotune.db")
     actual, changed = for_this_machine(words)
     result = scratch.ergotune(*actual[1:])
