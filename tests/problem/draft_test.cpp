@@ -794,6 +794,17 @@ int main() {
     }
   EXPECT_THAT(sweep.questions, Contains(ContainsRegex("^x: as allocated")));
   EXPECT_THAT(sweep.questions, Not(Contains(ContainsRegex("^a:"))));
+  const ProblemDraft pick = draft("pick.cpp", R"(
+void pick(const uint8_t* image, int width, int height, int16_t* out) {
+  for (int b = 0; b < width * height / 64; ++b) out[b] = image[b * 64 + image[b]];
+}
+int main() {
+  int width = 64, height = 32;
+  std::vector<uint8_t> image(width * height);
+  std::vector<int16_t> out(width * height);
+  pick(image.data(), width, height, out.data());
+})");
+  EXPECT_THAT(counts(parse_problem(pick.text, folder_ / "p.toml")), ElementsAre("WIDTH * HEIGHT", "WIDTH * HEIGHT"));
 }
 
 TEST_F(Draft, DoesNotTakeTheBoundOfAnotherLoopWithTheSameCounter) {

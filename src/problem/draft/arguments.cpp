@@ -223,12 +223,11 @@ std::string count_in(const DraftSource& source, const ProblemNames& names, const
   const auto bytes = in_terms_of_problem(source, names, bytes_of_host, blocks, &mark);
   if (!bytes || bytes->empty()) return {};
   const auto size = static_cast<long>(size_of(*element_type(element.type)));
-  if (size == 1) return *bytes;
   if (const auto number = whole_number(*bytes)) return std::to_string(*number / size);
   std::vector<std::string> factors = parts_of(*bytes, "*");
   const auto own = std::ranges::find(factors, std::to_string(size));
   if (factors.size() < 2 || own == factors.end() || parts_of(*bytes, "+-/").size() > 1)
-    return fmt::format("({}) // {}", *bytes, size);
+    return size == 1 ? *bytes : fmt::format("({}) // {}", *bytes, size);
   factors.erase(own);
   if (std::ranges::count(factors, "1") < std::ssize(factors)) std::erase(factors, "1");
   if (factors.size() == 1) return without_parentheses(factors.front());

@@ -282,7 +282,7 @@ std::string text_of(const std::map<std::string, Value>& values) {
 /// Text of the settings that are always part of the session key, even at their defaults. New settings are added by name
 /// in conditions_of().
 std::string fixed_conditions(const RunConfig& s, bool energy) {
-  std::string text = fmt::format("precision {:g}, repeats {}-{}, warm-up {}, {} cache, cap {:g} s", s.precision,
+  std::string text = fmt::format("precision {:g}, repeats {}-{}, warm-up {}, {} cache, at most {:g} s", s.precision,
                                  s.min_repeats, s.max_repeats, s.warm_up, s.cold_cache ? "cold" : "hot", s.max_seconds);
   if (energy) {
     text += fmt::format(", energy by {}",

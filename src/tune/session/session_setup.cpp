@@ -138,18 +138,20 @@ std::string note_of_other_results(const PreparedSession& prepared, const std::ve
                   prepared.store->configurations(last->id));
   const std::string theirs = only_in(last->conditions, key.conditions),
                     ours = only_in(key.conditions, last->conditions);
-  if (!theirs.empty() || !ours.empty())
-    return unused + fmt::format("it was measured with other settings ({}; now {})",
-                                theirs.empty() ? "the defaults" : theirs, ours.empty() ? "the defaults" : ours);
-  std::string changes = device_changes(last->device_identity, key.device_identity);
-  if (changes.empty()) {
-    if (const auto stored = stored_problem(*prepared.store, last->id))
-      changes = problem_changes(*stored, without_arrays(prepared.problem));
-    changes =
-        changes.empty()
-            ? std::string("a file that the problem reads (an included header, data), or [execution], has changed since")
-            : "changed since: " + changes;
+  const bool other_settings = !theirs.empty() || !ours.empty();
+  std::string changes =
+      other_settings ? fmt::format("it was measured with other settings ({}; now {})",
+                                   theirs.empty() ? "the defaults" : theirs, ours.empty() ? "the defaults" : ours)
+                     : device_changes(last->device_identity, key.device_identity);
+  if (changes.empty() || other_settings) {
+    const auto stored = stored_problem(*prepared.store, last->id);
+    const std::string problem = stored ? problem_changes(*stored, without_arrays(prepared.problem)) : std::string();
+    if (!problem.empty())
+      changes += (changes.empty() ? "" : "; ") + ("changed since: " + problem);
+    else if (changes.empty())
+      changes = "a file that the problem reads (an included header, data), or [execution], has changed since";
   }
+  if (other_settings) return unused + changes;
   return unused + changes + (prior ? "" : " (--prior auto starts from it)");
 }
 
