@@ -134,11 +134,14 @@ def _problem(name: str, space: Mapping[str, Values], default: Mapping[str, Any],
 
 def _defaults_of(function: Callable[..., Any], space: Mapping[str, Values]) -> Dict[str, Any]:
     """What the function's signature gives parameters that have this value among theirs: as the caller runs it today."""
+    found: Dict[str, Any] = {}
     with contextlib.suppress(TypeError, ValueError):
-        return {name: parameter.default for name, parameter in inspect.signature(function).parameters.items()
-                if isinstance(parameter.default, (bool, int, float, str)) and isinstance(space.get(name), (list, tuple, range))
-                and any(type(value) is type(parameter.default) and value == parameter.default for value in space[name])}
-    return {}
+        for name, parameter in inspect.signature(function).parameters.items():
+            given, values = parameter.default, space.get(name)
+            if isinstance(given, (bool, int, float, str)) and isinstance(values, (list, tuple, range)) and \
+                    any(type(value) is type(given) and value == given for value in values):
+                found[name] = given
+    return found
 
 
 def _references(problem: Problem, default: Mapping[str, Any]) -> List[Dict[str, str]]:
