@@ -365,7 +365,9 @@ std::vector<std::string> RankedResults::notes() const {
 std::optional<BestResult> RankedResults::winner() const {
   if (best.empty()) return std::nullopt;
   const StoredRow& row = results.rows[best.front()];
-  const std::optional<Gain> gain = is_gain_uncertain() ? std::nullopt : gain_over_default();
+  // The default over itself is certain, however wide its interval.
+  const bool certain = best.front() == default_row || !is_gain_uncertain();
+  const std::optional<Gain> gain = certain ? gain_over_default() : std::nullopt;
   return BestResult{results.problem,
                     results.device,
                     results.objective,

@@ -3,6 +3,7 @@
 import dataclasses
 import datetime
 import functools
+import itertools
 import time
 
 import numpy as np
@@ -143,11 +144,13 @@ def test_a_function_that_only_returns_a_generator_or_a_coroutine_is_refused(func
         ergotune.tune_callable(lambda c: 1.0, {"c": [1, 2]}, verify=function, **QUICK)
 
 
-def sleeps(c):
-    time.sleep(0.001 * c)
+@pytest.mark.parametrize("seconds", [[0.001], [0.001, 0.03]], ids=["alike", "an interval wider than the value"])
+def test_a_default_that_wins_has_no_gain_over_itself(tmp_path, seconds):
+    in_turn = itertools.cycle(seconds)
 
+    def sleeps(c):
+        time.sleep(next(in_turn) if c == 1 else 0.1)
 
-def test_a_default_that_wins_has_no_gain_over_itself(tmp_path):
     store = tmp_path / "results.db"
     result = ergotune.tune_callable(sleeps, {"c": [1, 100]}, verify=False, in_process=True, store=store, **QUICK)
     assert result.best == {"c": 1}
