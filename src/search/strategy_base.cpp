@@ -84,15 +84,19 @@ void StrategyBase::tell(ConfigurationIndex index, const Outcome& outcome) {
   const bool ok = outcome.ok && std::isfinite(value);
   if (!ok) value = std::numeric_limits<double>::infinity();
   memory_.record(index, ok, value);
-  if (!revised) ++tell_count_;
-  if (revised && index == best_ && value > best_value_)
-    best_value_ = value;  // the next better configuration replaces
-                          // it
-  if (value < best_value_) {
+  if (!revised) told_.push_back(index);
+  if (revised && index == best_ && value > best_value_) {
     best_value_ = value;
-    best_ = index;
+    for (const ConfigurationIndex other : told_) improve(other, memory_.value(other));
   }
+  improve(index, value);
   learn(index, value, outcome);
+}
+
+void StrategyBase::improve(ConfigurationIndex index, double value) {
+  if (!(value < best_value_)) return;
+  best_value_ = value;
+  best_ = index;
 }
 
 void StrategyBase::learn(ConfigurationIndex, double, const Outcome&) {}

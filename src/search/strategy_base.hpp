@@ -95,7 +95,7 @@ class StrategyBase : public Strategy {
   /// The best configuration so far; its value is infinity before the first success.
   ConfigurationIndex best() const { return best_; }
   double best_value() const { return best_value_; }
-  std::uint64_t tell_count() const { return tell_count_; }
+  std::uint64_t tell_count() const { return told_.size(); }
 
   /// An option's value; make_strategy() has filled in the defaults.
   double real(const std::string& option) const;
@@ -103,13 +103,15 @@ class StrategyBase : public Strategy {
   std::string text(const std::string& option) const;
 
  private:
+  void improve(ConfigurationIndex index, double value);
+
   std::string name_;
   StrategyContext context_;
   Random random_;
   EvaluationCache memory_;
   std::deque<ConfigurationIndex> queue_;
   std::size_t outstanding_ = 0;
-  std::uint64_t tell_count_ = 0;
+  std::vector<ConfigurationIndex> told_;
   ConfigurationIndex best_ = 0;
   double best_value_ = std::numeric_limits<double>::infinity();
 };

@@ -176,6 +176,30 @@ TEST_P(EveryStrategy, TakesRevisedOutcomes) {
   expect_all(seen.size(), 60u);
 }
 
+TEST(StrategyBase, ItsBestFollowsRevisedOutcomes) {
+  class Told : public search::StrategyBase {
+   public:
+    explicit Told(const StrategyContext& context) : StrategyBase("told", context) {}
+    using StrategyBase::best, StrategyBase::best_value;
+
+   private:
+    void advance(std::size_t) override {}
+  };
+  const SearchSpace space = line_space(3);
+  StrategyContext context;
+  context.space = &space;
+  Told strategy(context);
+  strategy.tell(0, success(2));
+  strategy.tell(1, success(1));
+  EXPECT_EQ(strategy.best(), 1u);
+  strategy.tell(1, success(10));
+  EXPECT_EQ(strategy.best(), 0u);
+  EXPECT_EQ(strategy.best_value(), 2);
+  strategy.tell(0, {});
+  EXPECT_EQ(strategy.best(), 1u);
+  EXPECT_EQ(strategy.best_value(), 10);
+}
+
 INSTANTIATE_TEST_SUITE_P(All, EveryStrategy, testing::ValuesIn(all_names()),
                          [](const auto& info) { return info.param; });
 
