@@ -27,16 +27,15 @@ std::vector<std::size_t> usable_rows(const ResultSet& results, const Objective& 
 
 Confidence confidence_of(const RankedResults& ranked, const std::vector<std::size_t>& usable) {
   Confidence out;
-  if (ranked.objective.kind() == Objective::Kind::pareto || ranked.best.empty() ||
-      !ranked.is_confirmed(ranked.best.front()))
-    return out;
+  if (ranked.objective.kind() == Objective::Kind::pareto || ranked.best.empty()) return out;
   std::vector<MeasuredTwice> pairs;
   for (const std::size_t row : usable)
-    if (const StoredRow& twice = ranked.results.rows[row]; ranked.is_confirmed(row) && twice.searched)
+    if (const StoredRow& twice = ranked.results.rows[row]; twice.rounds > 0 && twice.searched)
       pairs.emplace_back(&*twice.searched, &twice.measurement);
-  const StoredRow& winner = ranked.results.rows[ranked.best.front()];
-  out.confirmation_repeats = winner.rounds;
   out.search_repeats = repeatability_of(ranked.objective, pairs);
+  const StoredRow& winner = ranked.results.rows[ranked.best.front()];
+  if (!ranked.is_confirmed(ranked.best.front())) return out;
+  out.confirmation_repeats = winner.rounds;
   if (!winner.certainty) return out;
   out.probability_best = winner.certainty->probability_best;
   if (ranked.objective.kind() == Objective::Kind::single) out.expected_loss = winner.certainty->expected_loss;
@@ -221,8 +220,7 @@ RankedResults rank_results(ResultSet results, Objective objective) {
   ranked.confidence = confidence_of(ranked, usable);
   if (usable.empty() || ranked.objective.kind() == Objective::Kind::pareto) return ranked;
   std::vector<double> values;
-  for (const std::size_t row : usable)
-    values.push_back(*ranked.value(row) * (ranked.is_confirmed(row) ? 1 : ranked.confidence.search_repeats.factor));
+  for (const std::size_t row : usable) values.push_back(*ranked.expected_value(row));
   ranked.median = median(values);
   return ranked;
 }
@@ -307,9 +305,14 @@ static std::optional<Gain> gain_of(double best, std::optional<double> other, Dir
   return std::isfinite(factor) ? std::optional(Gain{factor}) : std::nullopt;
 }
 
+std::optional<double> RankedResults::expected_value(std::size_t row) const {
+  const std::optional<double> own = value(row);
+  return own && results.rows[row].rounds == 0 ? *own * confidence.search_repeats.factor : own;
+}
+
 std::optional<Gain> RankedResults::gain_over_default() const {
   if (best.empty() || !default_row || !value(best.front())) return std::nullopt;
-  auto gain = gain_of(*value(best.front()), value(*default_row), objective.direction());
+  auto gain = gain_of(*expected_value(best.front()), expected_value(*default_row), objective.direction());
   if (!gain || best.front() == *default_row) return gain;
   const auto interval = [&](std::size_t row) { return measurement(row).half_width(objective.quantity()); };
   gain->half_width = gain->factor * ratio_half_width(*value(best.front()), interval(best.front()), *value(*default_row),
@@ -327,7 +330,7 @@ bool RankedResults::is_gain_uncertain() const {
 
 std::optional<Gain> RankedResults::gain_over_median() const {
   return best.empty() || !value(best.front()) ? std::nullopt
-                                              : gain_of(*value(best.front()), median, objective.direction());
+                                              : gain_of(*expected_value(best.front()), median, objective.direction());
 }
 
 bool RankedResults::is_screened(std::size_t row) const {

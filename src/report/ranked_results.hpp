@@ -30,8 +30,7 @@ struct RankedResults {
   std::vector<std::size_t> best;
   /// The row of the default configuration; nullopt: not measured.
   std::optional<std::size_t> default_row;
-  /// The objective's value of the median usable configuration; nullopt for a Pareto front. Values that were not
-  /// measured again are changed by the factor by which the others changed (Repeats::factor).
+  /// The median of expected_value() of usable configurations; nullopt for a Pareto front.
   std::optional<double> median;
   std::map<std::string, std::uint64_t> statuses;
   /// How certain the best is.
@@ -45,6 +44,9 @@ struct RankedResults {
     return describe(results.parameters, results.rows[row].configuration);
   }
   std::optional<double> value(std::size_t row) const { return objective.value(measurement(row)); }
+  /// The value; one of the search alone is changed by the factor by which the others changed when they were measured
+  /// again (Repeats::factor), so that both are of the same load.
+  std::optional<double> expected_value(std::size_t row) const;
   /// nullopt: not measured, or a ratio is meaningless, as of logarithms and negated times. The values of a confirmation
   /// are paired, which the interval of independent means ignores: it is wider than needed.
   std::optional<Gain> gain_over_default() const;
@@ -65,7 +67,8 @@ struct RankedResults {
   std::uint64_t screened() const;
   /// The commonest first.
   std::vector<FailureGroup> failures() const;
-  /// Warnings on the best result, and how values of the search repeated where they did not.
+  /// Notes of the problem, warnings on the best result, and how values of the search repeated where they did not: in
+  /// documents; texts print each of them in its place.
   std::vector<std::string> notes() const;
   /// The best row for exports; nullopt if no configuration worked.
   std::optional<BestResult> winner() const;

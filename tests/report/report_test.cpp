@@ -111,6 +111,9 @@ TEST_F(Report, TheMedianIsThatOfTheLoadUnderWhichTheBestIsConfirmed) {
   const RankedResults ranked = rank_results(results);
   EXPECT_DOUBLE_EQ(ranked.median.value(), 6) << "the search's 3, under the load of the confirmation";
   EXPECT_DOUBLE_EQ(ranked.gain_over_median()->factor, 3);
+  const RankedResults by_other = rank_results(results, "2 * time");
+  EXPECT_DOUBLE_EQ(by_other.median.value(), 12);
+  EXPECT_DOUBLE_EQ(by_other.gain_over_median()->factor, 3) << "whatever the objective of the view";
 }
 
 TEST_F(Report, TellsBestMedianDefaultAndFailures) {

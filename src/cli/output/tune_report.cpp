@@ -228,7 +228,10 @@ void print_best(const RankedResults& ranked) {
   if (value) print_gains(ranked, *value);
   print_confidence(ranked.confidence);
   if (ranked.results.provenance == Provenance::measured && ranked.best.size() > 1 && !ranked.is_confirmed(row))
-    fmt::print("  not confirmed: measured once, in the search, it may read better than it is\n");
+    fmt::print("  not confirmed for this objective: measured once, in the search, {}\n",
+               value && ranked.expected_value(row) != value
+                   ? human(*ranked.expected_value(row), ranked.objective.unit()) + " expected, which the gains go by"
+                   : "it may read better than it is");
 }
 
 namespace {
