@@ -31,7 +31,8 @@ struct Variable {
 /// from counters, so names are used.
 bool follows_from_time_and_energy(const RecordedColumn& column, const Tradeoff& tradeoff) {
   const bool metric = column.is_metric && !quantity_info(column.name) && !is_chip_metric(column.name);
-  return metric || column.name == "time" || column.name.starts_with("time.") || column.name == "host_time" ||
+  const QuantityInfo* info = quantity_info(column.name);
+  return metric || (info && info->unit == "s" && info->better) || column.name.starts_with("time.") ||
          column.name == "gpu_time" || column.name.ends_with("energy") || column.name == tradeoff.speed_name ||
          column.name == tradeoff.efficiency_name || column.name == "clock_latency";
 }

@@ -113,6 +113,15 @@ TEST(Influence, WhatGoesWithSpeedButAgainstEfficiencyMoves) {
               Contains(HasSubstr("Between the two move: c0")));
 }
 
+TEST(Influence, TimesThatLessIsBetterOfFollowFromTime) {
+  Recording recording = correlated(3, 40, [](Random& random, double s, double) {
+    return std::vector<double>{-s, normal(random)};
+  });
+  recording.columns[2].name = "cpu_time";
+  const auto list = influences(recording, analyse_tradeoff(recording));
+  EXPECT_TRUE(std::ranges::none_of(list, [](const Influence& one) { return one.name == "cpu_time"; }));
+}
+
 TEST(Influence, WhereACounterIsMissingTheOthersCount) {
   Recording recording = correlated(3, 40, [](Random&, double s, double) { return std::vector<double>{s}; });
   for (std::size_t i = 0; i < 10; ++i) recording.columns[2].value[i] = std::numeric_limits<double>::quiet_NaN();
