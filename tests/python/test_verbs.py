@@ -333,6 +333,28 @@ block = ["block"]
     assert "kernel.launch" in tune()
 
 
+def test_a_new_session_is_compared_with_one_of_its_size(command, tmp_path):
+    (tmp_path / "scale.cl").write_text("kernel void scale(global float* a) { a[get_global_id(0)] *= 2; }\n")
+    (tmp_path / "p.toml").write_text("""name = "scaling"
+[constants]
+N = 4096
+[parameters]
+block = [16, 32, 64]
+[kernel]
+function = "scale"
+source = "scale.cl"
+arguments = [{ name = "a", type = "float32", count = "N", access = "read_write" }]
+[kernel.launch]
+global = ["N"]
+block = ["block"]
+""")
+    for size in 4096, 8192:
+        assert command("tune", "p.toml", "--device", "sim:h100", "--store", "s.db", "--budget", 1, "--set", f"N={size}")[0] == 0
+    messages = command("tune", "p.toml", "--device", "sim:h100", "--store", "s.db", "--budget", 1, "--node-command", "{}")[1]
+    note = next(line for line in messages.splitlines() if "new session" in line)
+    assert "session 1 " in note and "N=" not in note, "the later session has another size"
+
+
 def test_every_keyword_reaches_the_study_of_temperature(tmp_path, monkeypatch):
     given = {}
     monkeypatch.setattr(_core, "temperature", lambda problem, settings, *options: given.update(settings, options=options))

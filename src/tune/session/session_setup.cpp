@@ -8,6 +8,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <thread>
+#include <tuple>
 #include <utility>
 
 #include "base/clock.hpp"
@@ -113,7 +114,8 @@ std::string size_beside(const PreparedSession& prepared, std::int64_t session) {
 std::string note_of_other_results(const PreparedSession& prepared, const std::vector<SessionInfo>& sessions,
                                   const SessionKey& key, bool prior) {
   const auto closeness = [&](const SessionInfo& info) {
-    return std::pair(info.device_identity == key.device_identity, info.worked_at);
+    return std::tuple(info.device_identity == key.device_identity, size_beside(prepared, info.id).empty(),
+                      info.worked_at);
   };
   const SessionInfo* last = nullptr;
   for (const SessionInfo& info : sessions)
