@@ -88,8 +88,8 @@ std::string repeats_note(const Repeats& repeats, int confirmation_repeats) {
   if (repeats.n < 2 || (std::abs(std::log(repeats.factor)) < kRepeats && repeats.deviation < kRepeats)) return {};
   const double change = 100 * (repeats.factor - 1);
   return fmt::format(
-      "confirmed values were {} in the search (median of {}{}): values that are not confirmed are as uncertain{}",
-      std::abs(change) < 0.5 ? std::string("as")
+      "confirmed values were {} in the search (median of {}{}); values that are not confirmed may differ as much{}",
+      std::abs(change) < 0.5 ? std::string("partly higher, partly lower than")
                              : fmt::format("{:.0f} % {} than", std::abs(change), change < 0 ? "lower" : "higher"),
       repeats.n,
       repeats.n < kFew ? std::string() : fmt::format("; a single one differs by ±{:.3g} %", 100 * repeats.deviation),

@@ -2,6 +2,7 @@
 #include "problem/tables/quantity.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -44,6 +45,8 @@ TEST(Quantities, WhateverIsMeasuredIsInTheTable) {
   const std::set<std::string> names = produced();
   EXPECT_GE(names.size(), 13u) << "the pattern no longer finds what writes quantities";
   for (const std::string& name : names) EXPECT_NE(quantity_info(name), nullptr) << name;
+  for (const ObserverDescription& observer : observers())
+    for (const std::string& name : observer.quantities) EXPECT_NE(quantity_info(name), nullptr) << name;
 }
 
 TEST(Quantities, TheManualHoldsThemAndTheObservers) {
@@ -53,9 +56,13 @@ TEST(Quantities, TheManualHoldsThemAndTheObservers) {
                                         info.better ? "less" : "", to_string(info.producer));
     EXPECT_NE(manual.find(row), std::string::npos) << "add to docs/measuring.md: " << row;
   }
-  for (const ObserverDescription& observer : observers())
-    EXPECT_NE(manual.find(fmt::format("\n| `{}`", observer.name)), std::string::npos)
-        << observer.name << ": add a row to docs/measuring.md, Observers";
+  for (const ObserverDescription& observer : observers()) {
+    std::vector<std::string> options;
+    for (const ObserverOption& option : observer.options) options.push_back(fmt::format("`{}`", option.name));
+    const std::string row = fmt::format("\n| `{}`{} |", observer.name,
+                                        options.empty() ? "" : fmt::format(" ({})", fmt::join(options, ", ")));
+    EXPECT_NE(manual.find(row), std::string::npos) << "add to docs/measuring.md, Observers:" << row;
+  }
 }
 
 TEST(Quantities, NamesAreDifferentAndFound) {

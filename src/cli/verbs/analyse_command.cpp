@@ -85,7 +85,8 @@ void print_for_people(const RecordingAnalysis& analysis) {
                        describe(recording.parameters, recording.configuration(p.row)));
   };
   constexpr std::size_t kShown = 12;
-  fmt::print("\nPareto front of time and energy{}, {} configurations:\n", mark, tradeoff.pareto.size());
+  fmt::print("\n{}{}, {}:\n", tradeoff.quadrants ? "Pareto front of time and energy" : "Fastest", mark,
+             counted(tradeoff.pareto.size(), "configuration"));
   for (std::size_t i = 0; i < tradeoff.pareto.size() && i < kShown; ++i) fmt::print("  {}\n", line(tradeoff.pareto[i]));
   if (tradeoff.quadrants) {
     const Quadrants& q = *tradeoff.quadrants;
@@ -111,7 +112,7 @@ void print_for_people(const RecordingAnalysis& analysis) {
     fmt::print("\nHow hard it is for local search (proportion of centrality){}:\n", mark);
   for (const auto& [name, c] : analysis.centrality) {
     fmt::print(
-        "  {:<7} {} local minima of {}; {:.1f} % of searches end within 1 % of the optimum, {:.1f} % within "
+        "  {:<7} local minima: {} of {}; {:.1f} % of searches end within 1 % of the optimum, {:.1f} % within "
         "5 %, "
         "{:.1f} % within 10 %\n",
         name, c.minima, c.configurations, 100 * share_at(c, 1.01), 100 * share_at(c, 1.05), 100 * share_at(c, 1.10));

@@ -379,7 +379,7 @@ void add_tune_command(Verb app) {
   verb.add_option("--leaves", arguments->leaves, "Configurations that the tree chooses from at most (6)").positive();
   verb.add_flag("--worst-case", arguments->worst_case, "Over sizes, the least of the worst losses, not of the mean");
   verb.add_option("--top", arguments->top, "How many of the best to print (5)");
-  verb.add_flag("-q,--quiet", arguments->quiet, "No progress and no notes");
+  verb.add_flag("-q,--quiet", arguments->quiet, "No progress, and of the notes those on the result only");
   add_json_option(verb, arguments->json);
   verb.group_options("Search", {"--seed", "--plan", "--strategy-option", "--reference-every", "--no-confirm",
                                 "--no-early-stop", "--occupancy", "--prior", "--retry"});
