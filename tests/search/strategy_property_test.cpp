@@ -245,6 +245,35 @@ TEST(Strategies, ModelBasedOnesNeedFarFewerEvaluationsThanRandom) {
   EXPECT_LT(evaluations("genetic"), random);
 }
 
+TEST(Strategies, AutoFailsMoreSeldomThanRandomWhereAValueAlwaysFails) {
+  std::vector<Value> rows;
+  for (int i = 3; i <= 10; ++i) rows.push_back(1 << i);
+  const SearchSpace space = SearchSpace::build({parameter("rows", rows), parameter("type", {"half", "float", "double"}),
+                                                parameter("method", {"a", "b", "c", "d", "e", "f", "g", "h"})},
+                                               {});
+  const auto failures = [&](const std::string& name) {
+    int failed = 0;
+    for (std::uint64_t seed = 1; seed <= 3; ++seed) {
+      StrategyContext c;
+      c.space = &space;
+      c.seed = seed;
+      const auto strategy = make_strategy(name, c);
+      for (int n = 0; n < 60; ++n)
+        for (const ConfigurationIndex index : strategy->ask(1)) {
+          const Configuration at = space.configuration(index);
+          const bool fails = at[1].as_string() == "half";
+          failed += fails;
+          const double method = at[2].as_string().front() - 'a';
+          const double value = (1 + 4 / at[0].as_real()) * (1 + 0.3 * std::fmod(7 * method, 8)) *
+                               (at[1].as_string() == "float" ? 1 : 2.2);
+          strategy->tell(index, fails ? Outcome{} : success(value));
+        }
+    }
+    return failed;
+  };
+  EXPECT_LT(failures("auto"), failures("random"));
+}
+
 TEST(Strategies, APriorFromElsewhereShortensTheSearch) {
   const SearchSpace space = restricted_space();
   const auto best_after = [&](bool with_prior) {

@@ -105,6 +105,8 @@ class Bayesian : public StrategyBase {
   static constexpr double kAffordable = 4e6;
   /// Smallest relevant improvement of the logarithm if the candidates are a sample.
   static constexpr double kWorthwhile = 0.0005;
+  /// Expected improvement, of the logarithm or as a share of the best, that is none.
+  static constexpr double kNegligible = 1e-6;
   /// Number of best candidates among which the first is chosen that differs from every measured one in an active
   /// parameter.
   static constexpr std::size_t kTopCandidates = 300;
@@ -270,8 +272,13 @@ class Bayesian : public StrategyBase {
   /// Gathers the gains of `only`, or of all candidates: at least those of the kTopCandidates best, in no order.
   void rank(double target, const std::unordered_set<ConfigurationIndex>* only) {
     const auto& pool = model_.pool();
+    // Where all improvements are negligible, the likelier to work comes first: else configurations that fail alike,
+    // about whose values the model learns nothing, would be left as the only promising ones.
+    const bool may_fail = std::ranges::any_of(log_feasible_, [](float p) { return p < 0; });
+    const double negligible = may_fail ? kNegligible * (logarithmic_ ? 1 : std::abs(best_value())) : 0;
     const auto gain = [&](std::size_t i) {
-      return log_expected_improvement(target - mean_[i], deviation_[i]) + log_feasible_[i];
+      const double log_improvement = log_expected_improvement(target - mean_[i], deviation_[i]);
+      return (may_fail ? std::log(std::exp(log_improvement) + negligible) : log_improvement) + log_feasible_[i];
     };
     double least = -1e300;  // standard deviations
     if (only == nullptr) {
@@ -281,8 +288,10 @@ class Bayesian : public StrategyBase {
         if (i < pool.size() && memory().fresh(pool[i])) gains_.emplace_back(gain(i), i);
       if (gains_.size() >= kTopCandidates) {
         std::nth_element(gains_.begin(), gains_.begin() + (kTopCandidates - 1), gains_.end(), std::greater<>());
-        least =
-            least_deviations(gains_[kTopCandidates - 1].first, *std::max_element(deviation_.begin(), deviation_.end()));
+        const double log_wanted = gains_[kTopCandidates - 1].first, wanted = std::exp(log_wanted) - negligible;
+        if (!may_fail || wanted > 0)
+          least = least_deviations(may_fail ? std::log(wanted) : log_wanted,
+                                   *std::max_element(deviation_.begin(), deviation_.end()));
       }
     }
     gains_.clear();
