@@ -290,9 +290,8 @@ TemperatureRun run_temperature(Problem problem, SetupOptions setup, const Temper
   if (options.runs < 8) throw UserError("--runs must be at least 8, and a few hundred to see a slope");
   if (options.every < 1) throw UserError("--every must be at least 1");
   TemperatureRun run;
-  const std::string file = problem.file.string();
   run.prepared = prepare(std::move(problem), setup, options);
-  const ConfigurationIndex index = named_configuration(run.prepared, options.configuration, file);
+  const ConfigurationIndex index = named_configuration(run.prepared, options.configuration);
   run.configuration = run.prepared.space->configuration(index);
   const auto ledger = run.prepared.open_ledger({}, options.interrupted);
   Repeated repeated(index, options);

@@ -356,7 +356,6 @@ py::object trace(ProblemFile problem, const py::dict& settings, const py::list& 
   setup.notify = python_tell(tell);
   TraceRequest request;
   request.configuration = configuration;
-  request.problem_file = problem.name;
   request.csv = csv;
   request.before = before;
   request.seconds = seconds;

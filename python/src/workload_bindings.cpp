@@ -141,9 +141,8 @@ void bind_session(py::module_& module) {
 Measurement measure(const Problem& problem, const SetupOptions& setup,
                     const std::map<std::string, Value>& configuration) {
   PreparedSession prepared = prepare_session(problem, setup);
-  const auto index = prepared.space->index_of(configuration_of(configuration, prepared.space->parameters()));
-  if (!index) throw UserError("the configuration is not in the search space of " + problem.name);
-  return measure_one(prepared, *index).measurement;
+  return measure_one(prepared, index_in_space(prepared, configuration_of(configuration, prepared.space->parameters())))
+      .measurement;
 }
 
 SetupOptions setup_for_one(ProblemFile& problem, const py::dict& settings) {

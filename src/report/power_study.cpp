@@ -206,7 +206,7 @@ RecordedTrace record_trace(ProblemFile problem, SetupOptions setup, const TraceR
   PreparedSession& prepared = recorded.prepared;
   if (setup.notify)
     for (const std::string& note : prepared.notes) setup.notify("note: " + note);
-  const ConfigurationIndex index = named_configuration(prepared, request.configuration, request.problem_file);
+  const ConfigurationIndex index = named_configuration(prepared, request.configuration);
   recorded.configuration = prepared.space->configuration(index);
   if (setup.notify) setup.notify(fmt::format("recording for about {:.0f} s", all + 1));
   {

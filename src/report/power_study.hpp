@@ -41,7 +41,6 @@ std::string origin_of(Provenance provenance);
 
 struct TraceRequest {
   std::string configuration;                  ///< JSON; omitted parameters take their defaults
-  std::string problem_file;                   ///< for messages
   std::filesystem::path csv;                  ///< file for all values; empty: none
   double before = 1, seconds = 3, after = 2;  ///< s recorded before, during and after the launches
 };

@@ -258,7 +258,10 @@ PredictedSession predicted_session(const std::filesystem::path& file, std::int64
 }
 
 std::string quantity_of_choice(const PredictedSession& session, const Predictor& predictor, const std::string& asked) {
-  if (predictor.models().empty()) throw UserError("too few configurations of this session worked to model them (10)");
+  if (predictor.models().empty())
+    throw UserError(fmt::format(
+        "{} configurations of this session worked, and a model needs {}: measure more, or name another session",
+        std::ranges::count_if(session.known, [](const auto& entry) { return !entry.second.empty(); }), kFewest));
   const bool modelled = predictor.models().contains(session.objective);
   const std::string quantity = !asked.empty() ? asked
                                : modelled     ? session.objective

@@ -63,7 +63,7 @@ Measured measured_with(Problem problem, const RunConfig& run, const MeasureArgum
   Measured result{prepare_session(std::move(problem), setup), {}, {}};
   PreparedSession& prepared = result.prepared;
   for (const std::string& note : prepared.notes) fmt::print(stderr, "note: {}\n", note);
-  const ConfigurationIndex index = named_configuration(prepared, arguments.configuration, arguments.file);
+  const ConfigurationIndex index = named_configuration(prepared, arguments.configuration);
   result.configuration = prepared.space->configuration(index);
   const SingleMeasurement one = ergotune::measure_one(prepared, index);
   result.measurement = one.measurement;
@@ -184,8 +184,7 @@ KernelAtClocks measure_at_clocks(const MeasureArguments& arguments, const RunCon
       parameters, [](const Parameter& parameter) { return parameter.kind == ParameterKind::core_clock_mhz; });
   if (clock == parameters.end() || clock->values.size() < 2)
     throw UserError("--kernel-clocks chooses among several clocks: give core_clock_mhz under [execution]");
-  Configuration configuration =
-      prepared.space->configuration(named_configuration(prepared, arguments.configuration, arguments.file));
+  Configuration configuration = prepared.space->configuration(named_configuration(prepared, arguments.configuration));
   visit(prepared, configuration);
   KernelAtClocks found;
   for (const Value& value : clock->values) {

@@ -60,7 +60,6 @@ void record(const TraceArguments& arguments) {
   setup.notify = [](const std::string& line) { fmt::print(stderr, "{}\n", line); };
   TraceRequest request;
   request.configuration = arguments.configuration;
-  request.problem_file = arguments.file;
   request.csv = arguments.csv;
   request.before = arguments.before;
   request.seconds = arguments.seconds;

@@ -65,14 +65,15 @@ std::string why_not(const PreparedSession& prepared, const Configuration& config
 
 }  // namespace
 
-ConfigurationIndex named_configuration(const PreparedSession& prepared, const std::string& json,
-                                       const std::string& file) {
-  const auto& parameters = prepared.space->parameters();
-  const Configuration configuration = configuration_of_json(json, parameters);
+ConfigurationIndex index_in_space(const PreparedSession& prepared, const Configuration& configuration) {
   if (const auto index = prepared.space->index_of(configuration)) return *index;
-  throw UserError(fmt::format("the configuration {} is not in the search space of {}: {}; see: ergotune space {}",
-                              describe(parameters, configuration), prepared.problem.name,
-                              why_not(prepared, configuration), file));
+  throw UserError(fmt::format("the configuration {} is not in the search space of {}: {}",
+                              describe(prepared.space->parameters(), configuration), prepared.problem.name,
+                              why_not(prepared, configuration)));
+}
+
+ConfigurationIndex named_configuration(const PreparedSession& prepared, const std::string& json) {
+  return index_in_space(prepared, configuration_of_json(json, prepared.space->parameters()));
 }
 
 SingleMeasurement measure_one(PreparedSession& prepared, ConfigurationIndex index) {

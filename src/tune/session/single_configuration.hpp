@@ -16,10 +16,11 @@ Configuration configuration_of(const std::map<std::string, Value>& values, const
 /// configuration_of() with the values of a JSON object (empty: nothing is named).
 Configuration configuration_of_json(const std::string& text, const std::vector<Parameter>& parameters);
 
-/// The index of configuration_of_json(). `file` is the problem's, for the message. Throws UserError also for a
-/// configuration that is not in the space, with the value or restriction that keeps it out.
-ConfigurationIndex named_configuration(const PreparedSession& prepared, const std::string& json,
-                                       const std::string& file);
+/// Throws UserError for a configuration that is not in the space, with the value or restriction that keeps it out.
+ConfigurationIndex index_in_space(const PreparedSession& prepared, const Configuration& configuration);
+
+/// The index of configuration_of_json(). Throws UserError as both do.
+ConfigurationIndex named_configuration(const PreparedSession& prepared, const std::string& json);
 
 struct SingleMeasurement {
   Measurement measurement;
