@@ -341,6 +341,18 @@ __kernel void sum(__global const float* x, __global float* y, int n) {
               Contains(ContainsRegex("CHUNK.*h.py")));
 }
 
+TEST_F(Draft, CountsArraysOfArraysByTheirDeclaration) {
+  const Problem relax = problem(
+      "relax.c",
+      "#include <complex.h>\n#define K 3\n"
+      "void relax(int n, int m, double complex u[restrict n][m], const float rhs[n][m], const float w[][K]) {\n"
+      "  for (int i = 1; i < n - 1; i++) for (int j = 1; j < m - 1; j++) u[i][j] += w[i][0] * rhs[i][j];\n}\n");
+  const auto& arguments = relax.kernel().arguments;
+  EXPECT_EQ(arguments[2].type, ElementType::float64);
+  for (const auto& [argument, elements] : {std::pair(2, 2 * 512 * 512), std::pair(3, 512 * 512), std::pair(4, 512 * 3)})
+    EXPECT_EQ(arguments[static_cast<std::size_t>(argument)].count.evaluate(relax.constants).as_integer(), elements);
+}
+
 TEST_F(Draft, DeclaresBuffersOfStructuresAsBytes) {
   std::ofstream(folder_ / "pulse.h") << "struct Pulse { float x, y[2]; double t; char kind; };\n";  // 32 bytes
   const std::string source = R"(

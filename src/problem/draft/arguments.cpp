@@ -313,6 +313,22 @@ bool is_condition(const std::string& body, const std::string& name) {
   return any;
 }
 
+/// Returns the elements of an array of arrays, `float x[n][m]`; empty if an extent is not understood. `rows`: what the
+/// body reaches, for `float x[][m]`.
+std::string declared_count(const DraftSource& source, const ProblemNames& names,
+                           const std::vector<std::string>& extents, const std::string& rows) {
+  std::vector<std::string> factors;
+  for (const std::string& extent : extents) {
+    std::string one = names.tunable.contains(extent) ? names.in_expressions(extent) : names.size_named(extent);
+    if (one.empty())
+      if (const auto value = source.value(extent)) one = std::to_string(*value);
+    if (one.empty() && factors.empty()) one = rows;
+    if (one.empty()) return {};
+    factors.push_back(std::ranges::all_of(one, kernel_source::in_identifier) ? one : "(" + one + ")");
+  }
+  return fmt::format("{}", fmt::join(factors, " * "));
+}
+
 Rest buffer(const DraftSource& source, const ProblemNames& names, const Geometry& geometry,
             const kernel_source::Parameter& parameter, const Element& element, DraftArguments& arguments,
             Guesses& guesses) {
@@ -331,6 +347,10 @@ Rest buffer(const DraftSource& source, const ProblemNames& names, const Geometry
         count = extent + " + 1";
     const auto block = KernelUse::block_dimension(without_parentheses(index));
     by_block = by_block && block && !geometry.of_block.contains(*block);
+  }
+  if (parameter.extents.size() > 1) {
+    count = declared_count(source, names, parameter.extents, count);
+    shown = !count.empty();
   }
   std::vector<std::string> marks;
   const auto is_first = [](const std::string& index) { return index == "0"; };

@@ -323,6 +323,9 @@ std::optional<Element> element_of(const std::string& type) {
   if (plain.starts_with("uint8["))  // of a structure: add_structures
     return Element{"uint8", static_cast<int>(whole_number(plain.substr(6, plain.size() - 7)).value_or(1))};
   if (plain == "bool") return Element{"uint8", 1};
+  for (const char* complex : {" complex", " _Complex"})
+    if (plain.ends_with(complex) && vector_type(plain.substr(0, plain.find(' '))))
+      return Element{element_of(plain.substr(0, plain.find(' ')))->type, 2};
   if (const auto known = vector_type(plain)) return Element{to_string(known->first), known->second};
   return std::nullopt;
 }
