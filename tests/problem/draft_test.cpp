@@ -342,11 +342,11 @@ __kernel void sum(__global const float* x, __global float* y, int n) {
 }
 
 TEST_F(Draft, CountsArraysOfArraysByTheirDeclaration) {
-  const Problem relax = problem(
-      "relax.c",
-      "#include <complex.h>\n#define K 3\n"
-      "void relax(int n, int m, double complex u[restrict n][m], const float rhs[n][m], const float w[][K]) {\n"
-      "  for (int i = 1; i < n - 1; i++) for (int j = 1; j < m - 1; j++) u[i][j] += w[i][0] * rhs[i][j];\n}\n");
+  const Problem relax =
+      problem("relax.c",
+              "#include <complex.h>\n#define K 3\n"
+              "void relax(int n, int m, double complex u[restrict n][m], const float rhs[n][m], const float w[][K]) {\n"
+              "  for (int i = 1; i < n - 1; i++) for (int j = 1; j < m - 1; j++) u[i][j] += w[i][0] * rhs[i][j];\n}\n");
   const auto& arguments = relax.kernel().arguments;
   EXPECT_EQ(arguments[2].type, ElementType::float64);
   for (const auto& [argument, elements] : {std::pair(2, 2 * 512 * 512), std::pair(3, 512 * 512), std::pair(4, 512 * 3)})
@@ -1751,6 +1751,39 @@ TEST_F(Draft, NamesTheHeaderThatHasTheKernel) {
   EXPECT_THAT(message("#include \"f.cuh\"\n" + other, "f"), HasSubstr("f.cuh"));
   EXPECT_THAT(message("#include \"g.h\"\nint main() {}\n", ""), ContainsRegex("g\\.h.*\\.cu$"));
   EXPECT_EQ(message("#include \"f.cuh\"\n" + other, ""), "");
+}
+
+TEST_F(Draft, DescribesArraysAndVectorsInAStructureByTheirMembers) {
+  const Problem move =
+      problem("move.cu",
+              "struct __attribute__((packed)) Box { int n; float h[2]; float2 to; };\n"
+              "__global__ void move(Box b, float4 v, float* x) {\n  int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
+              "  if (i < b.n) x[i] = b.h[0] * v.x + b.h[1] * v.w + b.to.y;\n}\n"
+              "void run(float* x) {\n  Box box{5000, {0.5f, 2.0f}, {1.0f, 7.0f}};\n"
+              "  move<<<40, 128>>>(box, make_float4(1, 2, 3, 4), x);\n}\n");
+  const auto& arguments = move.kernel().arguments;
+  std::vector<double> values;
+  for (const Argument& argument : {arguments[0], arguments[1]})
+    for (const Field& field : argument.fields) values.push_back(field.value.evaluate(move.constants).as_real());
+  EXPECT_THAT(values, ElementsAre(5000, 0.5, 2, 1, 7, 1, 2, 3, 4));
+  EXPECT_EQ(arguments[1].type_name, "float4");
+  EXPECT_EQ(size_of(problem("v.cl", "kernel void v(int3 from, global int* x) { x[get_global_id(0)] = from.z; }")
+                        .kernel()
+                        .arguments[0]
+                        .fields),
+            16u);
+}
+
+TEST_F(Draft, StatesWhyAStructureIsNotDescribedByItsMembers) {
+  for (const auto& [structure, reason] :
+       {std::pair("struct Part { char kind; double x; } __attribute__((packed));", "packed"),
+        std::pair("struct Part { float* out; int n; };", "out"),
+        std::pair("struct Part { cuda::std::array<int, 3> h; int n; };", "array<int"),
+        std::pair("struct alignas(64) Part { int n; };", "alignas")})
+    EXPECT_THAT(
+        draft("a.cu", fmt::format("{}\n__global__ void f(Part a, float* x) {{ x[threadIdx.x] = a.n; }}\n", structure))
+            .text,
+        ContainsRegex(fmt::format("CHECK: a: [^\n]*{}", reason)));
 }
 
 TEST_F(Draft, OfDamagedSourceIsRefusedOrReadable) {

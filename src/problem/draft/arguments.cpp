@@ -442,11 +442,14 @@ DraftArguments derive_arguments(const DraftSource& source, const ProblemNames& n
     const bool structure = type.starts_with("uint8[");  // add_structures
     if (!element || (structure && !parameter.pointer)) {
       if (contains(type, {"image", "sampler", "texture", "cudaTextureObject_t", "surface"}))
-        throw UserError(
-            fmt::format("{}: the parameter \"{}\" is a {}; images and textures cannot be arguments of a problem",
-                        source.file.string(), parameter.name, type));
+        throw UserError(fmt::format(
+            "{}: the parameter \"{}\" is a {}; images and textures cannot be arguments of a problem: let the "
+            "kernel read a buffer instead (a pointer), or call a variant that does",
+            source.file.string(), parameter.name, type));
+      const auto unread = source.unread_structures.find(parameter.name);
       guesses.ask(fmt::format(
-          "{}: the type \"{}\" is not known and float32 was assumed; {}", parameter.name, unqualified(parameter.type),
+          "{}: the type \"{}\" is not known{} and float32 was assumed; {}", parameter.name, unqualified(parameter.type),
+          unread == source.unread_structures.end() ? std::string() : fmt::format(" ({})", unread->second),
           parameter.pointer
               ? "a buffer of structures has type = \"uint8\", a count of bytes, and fill = { "
                 "file = ... }"

@@ -10,6 +10,7 @@
 #include "ergotune/error.hpp"
 #include "problem/draft/draft_parts.hpp"
 #include "problem/draft/source_text.hpp"
+#include "problem/draft/structures.hpp"
 
 namespace ergotune {
 namespace draft {
