@@ -247,6 +247,22 @@ void add_structures(const std::string& source, bool opencl, TypeNames& types) {
   }
 }
 
+std::vector<Field> members_in_source(const std::string& source, bool opencl, const std::string& type,
+                                     const std::vector<std::string>& macros) {
+  TypeNames types = types_of(kernel_source::outline_of(source));
+  for (const std::string& macro : macros) types.erase(macro);
+  const std::vector<Definition> definitions = definitions_in(source);
+  std::vector<Field> fields;
+  std::string reason;
+  if (const Definition* const found = structure_named(type, definitions))
+    for (const Member& member : members_of(source, opencl, types, *found, reason)) {
+      Field& field = fields.emplace_back();
+      field.name = member.declared + member.place;
+      field.type = *element_type(element_of(member.type)->type);
+    }
+  return fields;
+}
+
 void split_structures(DraftSource& source) {
   const TypeNames types = types_of(source.outline);
   const std::vector<Definition> definitions = definitions_in(source.all);
