@@ -1786,6 +1786,19 @@ TEST_F(Draft, StatesWhyAStructureIsNotDescribedByItsMembers) {
         ContainsRegex(fmt::format("CHECK: a: [^\n]*{}", reason)));
 }
 
+TEST_F(Draft, ABlockHasNoMoreThreadsThanTheLaunchBound) {
+  const std::string body = "(float* x, int n) { int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) x[i] = 1; }";
+  const Problem line =
+      problem("line.cu", "constexpr int kThreads = 192;\n__global__ void __launch_bounds__(kThreads) f" + body);
+  EXPECT_THAT(values(line, "BLOCK_SIZE_X"), ElementsAre(32, 64, 128, 192));
+  EXPECT_THAT(draft("plane.cu",
+                    "__global__ void __launch_bounds__(128, 2) g(float* x, int n, int m) {\n"
+                    "  int i = blockIdx.x * blockDim.x + threadIdx.x, j = blockIdx.y * blockDim.y + threadIdx.y;\n"
+                    "  if (i < n && j < m) x[j * n + i] = 1;\n}\n")
+                  .text,
+              ContainsRegex("restrictions = [^\n]*BLOCK_SIZE_X \\* BLOCK_SIZE_Y <= 128"));
+}
+
 TEST_F(Draft, OfDamagedSourceIsRefusedOrReadable) {
   const std::string whole =
       "template <int N> __global__ void f(float* x, int n) { int i = blockIdx.x; if (i < n) x[i * n + 1] = N; }";
