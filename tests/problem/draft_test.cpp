@@ -1799,6 +1799,18 @@ TEST_F(Draft, ABlockHasNoMoreThreadsThanTheLaunchBound) {
               ContainsRegex("restrictions = [^\n]*BLOCK_SIZE_X \\* BLOCK_SIZE_Y <= 128"));
 }
 
+TEST_F(Draft, SeesWritesOfAFunctionThatTakesAReference) {
+  const Problem factor =
+      problem("factor.cpp",
+              "static int solve(double* a, int n, double& sum, const double& by) { sum = by; return a[n - 1] > 0; }\n"
+              "void factor(double* a, int n, int* info, double* sum, double* by) {\n"
+              "  for (int i = 0; i < n; ++i) a[i] = i;\n  *info = solve(a, n, *sum, *by);\n}\n"
+              "int main() { factor(a, 331, &info, &sum, &by); }\n");
+  const auto& arguments = factor.kernel().arguments;
+  EXPECT_NE(arguments[3].access, Access::read);
+  EXPECT_EQ(arguments[4].access, Access::read);
+}
+
 TEST_F(Draft, OfDamagedSourceIsRefusedOrReadable) {
   const std::string whole =
       "template <int N> __global__ void f(float* x, int n) { int i = blockIdx.x; if (i < n) x[i * n + 1] = N; }";

@@ -66,7 +66,8 @@ Parameter parameter_of(std::string text, bool with_name) {
     if (parameter.pointer) text.erase(star);
   }
   text = std::string(trimmed(text));
-  if (text.ends_with('&')) text = std::string(trimmed(text.substr(0, text.size() - 1)));
+  parameter.reference = text.ends_with('&');
+  if (parameter.reference) text = std::string(trimmed(text.substr(0, text.size() - 1)));
   parameter.type = text;
   return parameter;
 }

@@ -13,6 +13,7 @@ struct Parameter {
   std::string name;  ///< empty: unknown
   bool pointer = false;
   bool constant = false;  ///< the pointed-to type is const
+  bool reference = false;
   std::vector<std::string> extents = {};  ///< of an array: "n", "m" of `float x[n][m]`
 };
 

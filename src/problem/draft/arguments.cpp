@@ -322,6 +322,21 @@ std::string declared_count(const DraftSource& source, const ProblemNames& names,
     std::string one = names.tunable.contains(extent) ? names.in_expressions(extent) : names.size_named(extent);
     if (one.empty())
       if (const auto value = source.value(extent)) one = std::to_string(*value);
+/// Whether the body gives `*name` to a function of the source that takes a reference and may write to it.
+bool is_written_by_reference(const DraftSource& source, const std::string& name) {
+  const std::string body = one_blank(source.kernel.body);
+  for (const kernel_source::Function& function : source.outline.functions) {
+    const auto parameters = kernel_source::parameters_of(function.parameters, true);
+    for (const std::size_t behind : ends_of(body, function.name, body.size())) {
+      const std::size_t open = body.find('(', behind);
+      const auto given = open == std::string::npos ? std::vector<std::string>() : list_at(body, open, ')');
+      for (std::size_t i = 0; i < std::min(given.size(), parameters.size()); ++i)
+        if (parameters[i].reference && !parameters[i].constant && given[i] == "*" + name) return true;
+    }
+  }
+  return false;
+}
+
     if (one.empty() && factors.empty()) one = rows;
     if (one.empty()) return {};
     factors.push_back(std::ranges::all_of(one, kernel_source::in_identifier) ? one : "(" + one + ")");
@@ -332,7 +347,8 @@ std::string declared_count(const DraftSource& source, const ProblemNames& names,
 Rest buffer(const DraftSource& source, const ProblemNames& names, const Geometry& geometry,
             const kernel_source::Parameter& parameter, const Element& element, DraftArguments& arguments,
             Guesses& guesses) {
-  const BufferUse use = source.use.use_of(parameter.name);
+  BufferUse use = source.use.use_of(parameter.name);
+  use.written = use.written || is_written_by_reference(source, parameter.name);
   std::string count;
   bool by_block = !use.indices.empty(), shown = true;
   ExtentReader reader(source.use, names, geometry);
@@ -383,7 +399,9 @@ Rest buffer(const DraftSource& source, const ProblemNames& names, const Geometry
   }
   const bool read_only = parameter.constant || (use.read && !use.written) || contains(parameter.type, {"constant"});
   const char* access = read_only ? "" : use.read ? ", access = \"read_write\"" : ", access = \"write\"";
-  if (!read_only && use.read) marks.emplace_back("read and written: add fill if it must begin with zeros");
+  if (!read_only && use.read)
+    marks.emplace_back(
+        "read and written: add fill if it must begin with zeros, or where random values are not meaningful");
   arguments.written = arguments.written || (use.written && !read_only);
   if (!read_only && by_block) {
     arguments.sums.push_back(parameter.name);
