@@ -1811,6 +1811,11 @@ TEST_F(Draft, SeesWritesOfAFunctionThatTakesAReference) {
   EXPECT_EQ(arguments[4].access, Access::read);
 }
 
+TEST_F(Draft, HasNoSizeThatNothingUses) {
+  const Problem one = problem("one.cpp", "void one(double* a, int k) { *a = k; }\n");
+  EXPECT_EQ(one.constants.count("N_SIZE"), 0u);
+}
+
 TEST_F(Draft, OfDamagedSourceIsRefusedOrReadable) {
   const std::string whole =
       "template <int N> __global__ void f(float* x, int n) { int i = blockIdx.x; if (i < n) x[i * n + 1] = N; }";

@@ -391,7 +391,8 @@ void read_parameters(const DraftSource& source, ProblemNames& names, Guesses& gu
   for (const auto& parameter : source.parameters)
     if (!parameter.pointer) read_scalar(source, parameter, names, guesses);
   read_undefined(source, names, guesses);
-  if (names.sizes.empty()) names.add_size("N");
+  names.substitute = names.sizes.empty();
+  if (names.substitute) names.add_size("N");
 }
 
 }  // namespace ergotune::draft
