@@ -1816,6 +1816,17 @@ TEST_F(Draft, HasNoSizeThatNothingUses) {
   EXPECT_EQ(one.constants.count("N_SIZE"), 0u);
 }
 
+TEST_F(Draft, CountsWhatVectorLoadsReach) {
+  const Problem shift = problem("shift.cl",
+                                "kernel void shift(global const float* from, global float* to, uint nx, uint ny) {\n"
+                                "  const uint x = get_global_id(0), y = get_global_id(1);\n"
+                                "  if (x < nx && y < ny) vstore3(vload3(y * nx + x, from), y * nx + x, to);\n}\n");
+  for (const Argument& argument : {shift.kernel().arguments[0], shift.kernel().arguments[1]})
+    EXPECT_EQ(argument.count.evaluate(shift.constants).as_integer(), 3 * 1024 * 1024);
+  EXPECT_EQ(shift.kernel().arguments[0].access, Access::read);
+  EXPECT_EQ(shift.kernel().arguments[1].access, Access::write);
+}
+
 TEST_F(Draft, OfDamagedSourceIsRefusedOrReadable) {
   const std::string whole =
       "template <int N> __global__ void f(float* x, int n) { int i = blockIdx.x; if (i < n) x[i * n + 1] = N; }";
