@@ -1827,6 +1827,22 @@ TEST_F(Draft, CountsWhatVectorLoadsReach) {
   EXPECT_EQ(shift.kernel().arguments[1].access, Access::write);
 }
 
+TEST_F(Draft, TakesTheBoundOfALoopOverLocalMemoryAndOfAMinimum) {
+  const std::string text =
+      draft("histogram.cl",
+            "#define BINS 64\n#ifndef ZP\n#define ZP 1\n#endif\n"
+            "kernel void histogram(global const short* in, global uint* bins, local uint* lh, int nx, int nz) {\n"
+            "  const int x = get_global_id(0), z0 = get_global_id(1) * ZP;\n"
+            "  for (int b = get_local_id(0); b < BINS; b += get_local_size(0)) lh[b] = 0;\n"
+            "  if (x < nx)\n    for (int z = z0; z < min(z0 + ZP, nz); ++z) {\n"
+            "      const short b = in[z * nx + x];\n      atomic_inc(&lh[b]);\n    }\n"
+            "  for (int b = get_local_id(0); b < BINS; b += get_local_size(0)) atomic_add(&bins[b], lh[b]);\n}\n")
+          .text;
+  EXPECT_THAT(text, HasSubstr("local_count = \"64\""));
+  EXPECT_THAT(text, Not(ContainsRegex("NZ[A-Z_]* = 1 ")));
+  EXPECT_THAT(text, Not(ContainsRegex("name = \"in\"[^\n]*loop")));
+}
+
 TEST_F(Draft, OfDamagedSourceIsRefusedOrReadable) {
   const std::string whole =
       "template <int N> __global__ void f(float* x, int n) { int i = blockIdx.x; if (i < n) x[i * n + 1] = N; }";

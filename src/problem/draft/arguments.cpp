@@ -273,6 +273,15 @@ Rest local_memory(const DraftSource& source, const ProblemNames& names, const Ge
     if (const auto count = launched_local_count(source, names, geometry, name, element, mark); !count.empty())
       return {fmt::format("local_count = \"{}\"", count),
               mark.empty() ? "  # as the launch in " + source.launch_file() : guesses.check(mark, name)};
+  for (const std::string& index : indices)  // for (int b = get_local_id(0); b < BINS; ...) counts[b] = 0;
+    for (const std::string& text : use.bounds_of(index)) {
+      const std::string bound(trimmed(text));
+      const auto number = names.tunable.contains(bound) ? std::nullopt : source.value(bound);
+      if (!number && !names.tunable.contains(bound)) continue;
+      return {fmt::format("local_count = \"{}\"",
+                          of_width(element.width, number ? std::to_string(*number) : names.in_expressions(bound))),
+              guesses.check(fmt::format("the bound {} of a loop over {}", bound, name), name)};
+    }
   return {fmt::format("local_count = \"{}\"", of_width(element.width, geometry.block_threads)),
           shown ? "" : guesses.check("local memory for one element for each work item of a block", name)};
 }

@@ -473,8 +473,8 @@ class GeometryReader {
       const auto items = static_cast<long>(Expression::parse(items_[d]).evaluate_real(
           [&](std::string_view name) { return &values.find(name)->second; }));
       if (*blocks != items / *threads && *blocks != (items + *threads - 1) / *threads)
-        return {false, fmt::format("{} here, and {} threads ({} blocks of {}) in the launch in {}", items,
-                                   *blocks * *threads, *blocks, *threads, source_.launch_file())};
+        return {false, fmt::format("{} in {} here, and {} threads ({} blocks of {}) in the launch in {}", items,
+                                   "xyz"[d], *blocks * *threads, *blocks, *threads, source_.launch_file())};
       ++equal;
     }
     return {equal > 0 && equal == items_.size(), {}};

@@ -503,6 +503,12 @@ KernelUse::ElementUse KernelUse::elements_of(const std::string& buffer) const {
   for (int level = 0; level < 3; ++level)  // end = row_begin[row + 1], last = end - 1
     for (const Assignment& one : assignments_)
       if (has_holder(one.value)) holders.insert(one.variable);
+  const auto without_own_counter = [&](const std::string& head) {  // of a loop, which may have a holder's name
+    static const std::regex kCounter(R"(^ ?[A-Za-z_][\w ]* ([A-Za-z_]\w*) ?=([^;]*))");
+    std::smatch counter;
+    if (!std::regex_search(head, counter, kCounter) || has_holder(counter[2].str())) return head;
+    return std::regex_replace(head, std::regex("\\b" + counter[1].str() + "\\b"), "_");
+  };
   ElementUse use;
   for (std::size_t at = body_.find('['); at != std::string::npos; at = body_.find('[', at + 1)) {
     const std::size_t end = body_.find_last_not_of(' ', at - (at > 0 ? 1 : 0)) + 1;
@@ -515,7 +521,7 @@ KernelUse::ElementUse KernelUse::elements_of(const std::string& buffer) const {
   for (const char* loop : {"for", "while"})
     for (const std::size_t behind : ends_of(body_, loop, body_.size()))
       if (const std::size_t open = next_character(body_, behind); open < body_.size() && body_[open] == '(')
-        use.bounds_loop = use.bounds_loop || has_holder(inside_brackets(body_, open));
+        use.bounds_loop = use.bounds_loop || has_holder(without_own_counter(inside_brackets(body_, open)));
   return use;
 }
 
@@ -622,7 +628,7 @@ std::vector<std::string> KernelUse::positions() const {
 bool KernelUse::is_extent(const std::string& scalar) const {
   const std::string name = "\\b" + scalar + "\\b";
   return has(body_, "(?:^|[^<>])[<>]=?\\s*" + name) || has(body_, "\\*\\s*" + name) || has(body_, name + "\\s*\\*") ||
-         has(body_, "/\\s*" + name);
+         has(body_, "/\\s*" + name) || has(body_, "[<>]=?\\s*(?:std\\s*::\\s*)?min\\s*\\([^;(){}]*" + name);
 }
 
 }  // namespace ergotune::draft
