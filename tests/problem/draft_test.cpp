@@ -1843,6 +1843,18 @@ TEST_F(Draft, TakesTheBoundOfALoopOverLocalMemoryAndOfAMinimum) {
   EXPECT_THAT(text, Not(ContainsRegex("name = \"in\"[^\n]*loop")));
 }
 
+TEST_F(Draft, KeepsATemplateArgumentThatIsNoNumber) {
+  std::ofstream(folder_ / "main.cu") << "void run(float* x) { f<Layout::SoA, 64><<<100, 64>>>(x, 6400); }\n";
+  std::ofstream(folder_ / "f.cu")
+      << "enum class Layout { AoS, SoA };\ntemplate <Layout L, int BX>\n"
+         "__global__ void f(float* x, int n) {\n"
+         "  int i = blockIdx.x * BX + threadIdx.x; if (i < n) x[i] = L == Layout::SoA;\n}\n";
+  const Problem f =
+      parse_problem(draft_problem(folder_ / "f.cu", "", folder_, folder_ / "main.cu").text, folder_ / "problem.toml");
+  ASSERT_EQ(f.parameters[0].values.size(), 1u);
+  EXPECT_EQ(f.parameters[0].values[0].to_string(), "Layout::SoA");
+}
+
 TEST_F(Draft, OfDamagedSourceIsRefusedOrReadable) {
   const std::string whole =
       "template <int N> __global__ void f(float* x, int n) { int i = blockIdx.x; if (i < n) x[i * n + 1] = N; }";
