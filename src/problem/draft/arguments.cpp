@@ -322,15 +322,6 @@ bool is_condition(const std::string& body, const std::string& name) {
   return any;
 }
 
-/// Returns the elements of an array of arrays, `float x[n][m]`; empty if an extent is not understood. `rows`: what the
-/// body reaches, for `float x[][m]`.
-std::string declared_count(const DraftSource& source, const ProblemNames& names,
-                           const std::vector<std::string>& extents, const std::string& rows) {
-  std::vector<std::string> factors;
-  for (const std::string& extent : extents) {
-    std::string one = names.tunable.contains(extent) ? names.in_expressions(extent) : names.size_named(extent);
-    if (one.empty())
-      if (const auto value = source.value(extent)) one = std::to_string(*value);
 /// Whether the body gives `*name` to a function of the source that takes a reference and may write to it.
 bool is_written_by_reference(const DraftSource& source, const std::string& name) {
   const std::string body = one_blank(source.kernel.body);
@@ -346,6 +337,15 @@ bool is_written_by_reference(const DraftSource& source, const std::string& name)
   return false;
 }
 
+/// Returns the elements of an array of arrays, `float x[n][m]`; empty if an extent is not understood. `rows`: what the
+/// body reaches, for `float x[][m]`.
+std::string declared_count(const DraftSource& source, const ProblemNames& names,
+                           const std::vector<std::string>& extents, const std::string& rows) {
+  std::vector<std::string> factors;
+  for (const std::string& extent : extents) {
+    std::string one = names.tunable.contains(extent) ? names.in_expressions(extent) : names.size_named(extent);
+    if (one.empty())
+      if (const auto value = source.value(extent)) one = std::to_string(*value);
     if (one.empty() && factors.empty()) one = rows;
     if (one.empty()) return {};
     factors.push_back(std::ranges::all_of(one, kernel_source::in_identifier) ? one : "(" + one + ")");
@@ -426,10 +426,10 @@ Rest buffer(const DraftSource& source, const ProblemNames& names, const Geometry
     std::string deeds = elements.indexed.empty() ? "" : fmt::format("index {}", fmt::join(elements.indexed, ", "));
     if (elements.bounds_loop) deeds += deeds.empty() ? "bound a loop" : " and bound a loop";
     if (!deeds.empty())
-      marks.push_back(
-          fmt::format("its elements {}, where random ones (0 to 127) may not fit: give the application's, fill = {{ "
-                      "file = \"{}.bin\" }}, or {{ range = [0, 1] }}",
-                      deeds, parameter.name));
+      marks.push_back(fmt::format(
+          "its elements {}, where random ones (0 to 127) may not fit: give the application's, fill = {{ "
+          "file = \"{}.bin\" }}, or numbers that fit, {{ random = [LEAST, GREATEST] }} or {{ range = [0, 1] }}",
+          deeds, parameter.name));
   }
   return {fmt::format("count = \"{}\"{}{}", count, access, fill),
           marks.empty() ? as_allocated : guesses.check(fmt::format("{}", fmt::join(marks, "; ")), parameter.name)};
