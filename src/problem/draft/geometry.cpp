@@ -158,13 +158,9 @@ class GeometryReader {
 
   /// Returns the most threads of a block by __launch_bounds__; empty if the kernel has none that is understood.
   std::string launch_bound() const {
-    const std::string& head = source_.kernel.head;
-    const std::size_t at = head.find("__launch_bounds__"), open = at == std::string::npos ? at : head.find('(', at);
-    const std::vector<std::string> list =
-        open == std::string::npos ? std::vector<std::string>() : list_at(head, open, ')');
-    if (list.empty()) return {};
-    if (names_.tunable.contains(list.front())) return names_.in_expressions(list.front());
-    const auto threads = source_.value(list.front());
+    const std::string bound = launch_bound_in(source_.kernel.head);
+    if (names_.tunable.contains(bound)) return names_.in_expressions(bound);
+    const auto threads = source_.value(bound);
     return threads ? std::to_string(*threads) : std::string();
   }
 
