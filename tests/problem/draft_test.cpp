@@ -1774,6 +1774,14 @@ TEST_F(Draft, DescribesArraysAndVectorsInAStructureByTheirMembers) {
             16u);
 }
 
+TEST_F(Draft, AStructureWithAnAttributeIsNoMacro) {
+  EXPECT_THAT(
+      parameters(problem("p.cu",
+                         "struct alignas(64) POINT { float x; };\n__global__ void f(POINT p, float* x, int n) {\n"
+                         "  int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) x[i] = p.x;\n}\n")),
+      ElementsAre("BLOCK_SIZE_X"));
+}
+
 TEST_F(Draft, StatesWhyAStructureIsNotDescribedByItsMembers) {
   for (const auto& [structure, reason] :
        {std::pair("struct Part { char kind; double x; } __attribute__((packed));", "packed"),
