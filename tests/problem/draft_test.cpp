@@ -1772,6 +1772,11 @@ TEST_F(Draft, DescribesArraysAndVectorsInAStructureByTheirMembers) {
                         .arguments[0]
                         .fields),
             16u);
+  const Problem scale = problem("scale.c",
+                                "#include <complex.h>\nstruct P { double complex z; };\nvoid scale(double complex by, "
+                                "struct P p, int n, double* x) { for (int i = 0; i < n; ++i) x[i] *= by * p.z; }\n");
+  for (const Argument& argument : {scale.kernel().arguments[0], scale.kernel().arguments[1]})
+    EXPECT_EQ(size_of(argument.fields), 16u);
 }
 
 TEST_F(Draft, AStructureWithAnAttributeIsNoMacro) {

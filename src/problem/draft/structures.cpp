@@ -129,7 +129,8 @@ void add_member(const std::string& type, const Element& element, bool opencl, Me
                 std::vector<Member>& members) {
   member.type = unqualified(type);
   if (element.width == 1) return members.push_back(std::move(member));
-  member.type.resize(member.type.size() - std::to_string(element.width).size());
+  // "float" of float4 and "double" of double complex
+  member.type.resize(std::min(member.type.find(' '), member.type.find_last_not_of("0123456789") + 1));
   const std::size_t components = element.width == 3 && opencl ? 4 : static_cast<std::size_t>(element.width);
   const std::string place = member.place;
   const std::size_t first = member.element.value_or(0) * components;
