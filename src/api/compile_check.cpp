@@ -5,8 +5,11 @@
 #include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
 #include <utility>
 
+#include "base/kernel_source/outline.hpp"
 #include "device/backend.hpp"
 #include "ergotune/error.hpp"
 #include "ergotune/random.hpp"
@@ -17,6 +20,8 @@
 #include "kernel/problem_notes.hpp"
 #include "kernel/wisdom_key.hpp"
 #include "measure/buffers/arguments.hpp"
+#include "problem/draft/source_launch.hpp"
+#include "problem/draft/source_text.hpp"
 #include "problem/tables/device_profile.hpp"
 #include "report/result_document.hpp"
 
@@ -54,6 +59,20 @@ DeviceInfo absent_gpu(const Problem& problem, const DeviceLimits& limits) {
   return info;
 }
 
+/// Returns the most threads of a block by the source's __launch_bounds__; nullopt without it, or if it is not the name
+/// of a number.
+std::optional<double> launch_bound(const Kernel& kernel, const KernelSource& source, const Scope& scope) {
+  std::string name = kernel.function.text().substr(0, kernel.function.text().find('<'));
+  name.erase(0, name.rfind(':') + 1);
+  for (const kernel_source::Function& function : kernel_source::outline_of(source.text).functions) {
+    const std::string bound = function.name == name ? draft::launch_bound_in(function.head) : std::string();
+    if (bound.empty()) continue;
+    if (const Value* const own = scope(bound)) return own->as_real();
+    return draft::source_value(source.text, bound);
+  }
+  return std::nullopt;
+}
+
 /// Whether the device can hold a block of the kernel, and number its blocks, as far as the launch shows.
 bool fits(const Problem& problem, const Kernel& kernel, const Constants& constants, const DeviceInfo& device,
           const Configuration& configuration) {
@@ -63,6 +82,10 @@ bool fits(const Problem& problem, const Kernel& kernel, const Constants& constan
     const LaunchGeometry geometry = make_geometry(kernel.launch, names.scope());
     BlockNeeds needs;
     needs.threads = static_cast<double>(geometry.block[0]) * geometry.block[1] * geometry.block[2];
+    if (device.backend == "cuda" &&
+        needs.threads >
+            launch_bound(kernel, source_for_device(kernel, device.backend), names.scope()).value_or(needs.threads))
+      return false;
     needs.shared_bytes = geometry.shared_memory_bytes;
     for (const Argument& argument : kernel.arguments)
       if (argument.kind == Argument::Kind::local_memory)

@@ -24,7 +24,9 @@ DeviceLimits limits_of(const Problem& problem, const std::string& device);
 struct CompiledConfiguration {
   ConfigurationIndex index = 0;
   std::string message;  ///< the compiler's message; empty: it compiles
-  bool fits = true;     ///< the device has the threads and the shared memory of a block, and the blocks
+  /// The device has the threads and the shared memory of a block, and the blocks; __launch_bounds__ permits the
+  /// threads.
+  bool fits = true;
 };
 
 struct CompileCheck {

@@ -78,8 +78,10 @@ DeviceError compile_error(std::string log, int native_code) {
   const bool of_gcc = has("fatal error: ") && has(": No such file or directory");
   constexpr std::string_view kNotOpened = "open source file \"";  // NVRTC
   const std::size_t at = log.find(kNotOpened), end = log.find('"', at + kNotOpened.size());
-  // <vector> and the like have no dot
-  const bool of_library = at != std::string::npos && log.substr(at, end - at).find('.') == std::string::npos;
+  const std::string header =
+      at == std::string::npos ? "." : log.substr(at + kNotOpened.size(), end - at - kNotOpened.size());
+  // <vector> and the like have no dot, and <cuda/std/array> is one of a toolkit
+  const bool of_library = header.find('.') == std::string::npos && !header.starts_with("cuda/");
   if (has("considered a host function") || of_library)
     log +=
         "\nrun-time compilation refuses host code and has no headers of C++: enclose them in \"#ifndef "

@@ -16,6 +16,8 @@
 #include "ergotune/problem.hpp"
 #include "kernel/configure.hpp"
 #include "kernel/macro_clashes.hpp"
+#include "problem/draft/structures.hpp"
+#include "problem/files/includes.hpp"
 
 namespace ergotune {
 namespace {
@@ -128,8 +130,30 @@ std::string note_of_order(const Kernel& kernel, const KernelSource& source) {
       fmt::join(taken, ", "), fmt::join(given, ", "));
 }
 
+/// Adds a message for each structure with a member whose type differs from the source's, which sizes need not show.
+void add_notes_of_structures(const Kernel& kernel, const KernelSource& source, const std::vector<std::string>& macros,
+                             bool opencl, std::vector<std::string>& notes) {
+  std::vector<std::string> folders;
+  for (const auto& folder : include_folders_of(source)) folders.push_back(folder.string());
+  const auto is_real = [](ElementType type) { return to_string(type).starts_with("float"); };
+  for (const Argument& argument : kernel.arguments) {
+    if (argument.kind != Argument::Kind::scalar || argument.fields.empty()) continue;
+    std::string text;
+    for (const IncludedFile& header : included_files(source.text, folders)) text += header.text + "\n";
+    const std::vector<Field> members = draft::members_in_source(text + source.text, opencl, argument.type_name, macros);
+    for (std::size_t i = 0; i < std::min(members.size(), argument.fields.size()); ++i) {
+      const Field &own = argument.fields[i], &other = members[i];
+      if (size_of(own.type) == size_of(other.type) && is_real(own.type) == is_real(other.type)) continue;
+      notes.push_back(fmt::format("member \"{}\" of argument \"{}\" is declared {}, and {} of {} in {} is {}", own.name,
+                                  argument.name, to_string(own.type), other.name, argument.type_name, file_of(source),
+                                  to_string(other.type)));
+      break;
+    }
+  }
+}
+
 void add_notes(const Problem& problem, const Kernel& kernel, const KernelSource& source, const Constants& constants,
-               std::vector<std::string>& notes) {
+               const std::string& backend, std::vector<std::string>& notes) {
   std::vector<std::string> macros;
   for (const Parameter& parameter : problem.parameters)
     if (const std::string_view name = macro_name(kernel, parameter); !name.empty()) macros.emplace_back(name);
@@ -144,6 +168,7 @@ void add_notes(const Problem& problem, const Kernel& kernel, const KernelSource&
         constant != constants.end() ? fmt::format(" ({})", constant->second.to_string()) : std::string()));
   }
   add_redefinitions(problem, source, macros, constants, notes);
+  add_notes_of_structures(kernel, source, macros, backend == "opencl", notes);
   for (std::string& note : kernel_source::unfilled_variables(source.text, source.file.string()))
     notes.push_back(std::move(note));
   for (const std::string& note : {note_of_order(kernel, source), note_of_shared_memory(kernel, source)})
@@ -157,7 +182,7 @@ std::vector<std::string> source_notes(const Problem& problem, const Constants& c
   std::vector<const Verification*> verifications{&problem.verification};
   for (const Kernel& kernel : problem.kernels) {
     const KernelSource& source = source_for_device(kernel, backend);
-    add_notes(problem, kernel, source, constants, notes);
+    add_notes(problem, kernel, source, constants, backend, notes);
     if (std::string note = note_of_openmp(problem, kernel, source); !note.empty()) notes.push_back(std::move(note));
     if (kernel.verification) verifications.push_back(kernel.verification.get());
   }
@@ -165,7 +190,7 @@ std::vector<std::string> source_notes(const Problem& problem, const Constants& c
     for (const std::string& place : {backend, std::string("host")})
       if (verification->reference && has_source_for(*verification->reference, place)) {
         const Kernel& reference = *verification->reference;
-        add_notes(problem, reference, source_for_device(reference, place), constants, notes);
+        add_notes(problem, reference, source_for_device(reference, place), constants, place, notes);
         break;
       }
   return notes;

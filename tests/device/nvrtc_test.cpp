@@ -137,6 +137,18 @@ TEST_F(NvrtcTest, CudasOwnHeadersAreFound) {
   if (nvrtc::include_folders().empty()) GTEST_SKIP() << "no CUDA headers";
   const char* source = "#include <cuda_fp16.h>\n__global__ void f(__half* x) { x[0] = __float2half(1.0f); }";
   EXPECT_TRUE(is_cubin(open_compiler("cuda:sm_90")->compile(job(source, "f")).bytes));
+  const std::filesystem::path folder = nvrtc::include_folders().front();
+  if (!std::filesystem::exists(folder / "cooperative_groups.h")) return;
+  const char* groups =
+      "#include <cooperative_groups.h>\n__global__ void f() { cooperative_groups::this_thread_block().sync(); }";
+  EXPECT_TRUE(is_cubin(open_compiler("cuda:sm_90")->compile(job(groups, "f")).bytes));
+}
+
+TEST(NvrtcHeaders, NameTheFolderForAHeaderOfTheToolkit) {
+  for (const char* header : {"cuda/std/array", "own.cuh"}) {
+    const std::string log = fmt::format("k.cu(1): catastrophic error: cannot open source file \"{}\"", header);
+    EXPECT_THAT(device::compile_error(log, 6).what(), testing::HasSubstr("include_folders")) << header;
+  }
 }
 
 // as sources written for nvcc include them

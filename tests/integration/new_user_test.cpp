@@ -223,6 +223,24 @@ TEST(NewUser, BlocksThatTheDeviceDoesNotHaveAreCounted) {
     EXPECT_EQ(one["fits"], one["configuration"]["BYTES"] < 100000 && one["configuration"]["ROWS"] < 65536) << one;
 }
 
+TEST(NewUser, BlocksBeyondTheLaunchBoundAreCounted) {
+  if (!nvrtc::api().usable()) GTEST_SKIP() << "no NVRTC: " << nvrtc::api().problem();
+  TemporaryFolder folder;
+  for (const char* bound : {"192", "kThreads, 2", "MOST"}) {
+    folder.write("k.cu", fmt::format("constexpr int kThreads = 192;\nnamespace n {{ template <int T> __global__ void "
+                                     "__launch_bounds__({}) f(float* x) {{ x[0] = kThreads; }} }}\n",
+                                     bound));
+    folder.write("k.toml",
+                 "[kernel]\nsource = \"k.cu\"\nfunction = \"n::f<4>\"\narguments = [{ name = \"x\", type = "
+                 "\"float32\", count = 1, access = \"write\" }]\n[kernel.launch]\ngrid = [1]\nblock = "
+                 "[\"BLOCK\"]\n[parameters]\nBLOCK = [64, 192, 193]\nMOST = [192]\n");
+    const auto compiled =
+        json_of(ergotune(folder, {"space", "k.toml", "--compile", "all", "--profile", "h100", "--json"}))["compiled"];
+    ASSERT_EQ(compiled.size(), 3u);
+    for (const auto& one : compiled) EXPECT_EQ(one["fits"], one["configuration"]["BLOCK"] <= 192) << bound << one;
+  }
+}
+
 // Of arguments of one type in another order nothing shows but that what is written is const.
 TEST(NewUser, AConstArgumentThatIsToBeWrittenIsAMistake) {
   TemporaryFolder folder;

@@ -81,6 +81,21 @@ Problem problem_of(const std::string& language, const std::string& source, const
                        "p.toml");
 }
 
+TEST(SourceNotes, NameMembersOfOtherTypesThanTheSources) {
+  const auto notes = [](const std::string& types) {
+    std::string fields;
+    for (const std::string& type : {std::string("float64"), types, std::string("float64")})
+      fields += "{ name = 'm', type = '" + type + "', value = 0 }, ";
+    const Problem problem = problem_of(
+        "cuda", "struct Box { double dx, dy, from[1]; }; __global__ void f(const Box box) {}",
+        "launch = { grid = 1, block = 1 }\narguments = [{ name = 'box', type = 'Box', fields = [" + fields + "] }]\n");
+    return source_notes(problem, problem.constants, "cuda").size();
+  };
+  EXPECT_EQ(notes("float64"), 0u);
+  EXPECT_EQ(notes("float32"), 1u);
+  EXPECT_EQ(notes("int64"), 1u);
+}
+
 TEST(SourceNotes, NameMacrosThatTheSourceDefinesAgain) {
   const auto notes = [](const std::string& source) {
     const Problem problem = problem_of("opencl", source + "\nkernel void f() {}", "launch = { grid = 1, block = 1 }\n");

@@ -341,6 +341,18 @@ __kernel void sum(__global const float* x, __global float* y, int n) {
               Contains(ContainsRegex("CHUNK.*h.py")));
 }
 
+TEST_F(Draft, CountsArraysOfArraysByTheirDeclaration) {
+  const Problem relax =
+      problem("relax.c",
+              "#include <complex.h>\n#define K 3\n"
+              "void relax(int n, int m, double complex u[restrict n][m], const float rhs[n][m], const float w[][K]) {\n"
+              "  for (int i = 1; i < n - 1; i++) for (int j = 1; j < m - 1; j++) u[i][j] += w[i][0] * rhs[i][j];\n}\n");
+  const auto& arguments = relax.kernel().arguments;
+  EXPECT_EQ(arguments[2].type, ElementType::float64);
+  for (const auto& [argument, elements] : {std::pair(2, 2 * 512 * 512), std::pair(3, 512 * 512), std::pair(4, 512 * 3)})
+    EXPECT_EQ(arguments[static_cast<std::size_t>(argument)].count.evaluate(relax.constants).as_integer(), elements);
+}
+
 TEST_F(Draft, DeclaresBuffersOfStructuresAsBytes) {
   std::ofstream(folder_ / "pulse.h") << "struct Pulse { float x, y[2]; double t; char kind; };\n";  // 32 bytes
   const std::string source = R"(
@@ -1739,6 +1751,121 @@ TEST_F(Draft, NamesTheHeaderThatHasTheKernel) {
   EXPECT_THAT(message("#include \"f.cuh\"\n" + other, "f"), HasSubstr("f.cuh"));
   EXPECT_THAT(message("#include \"g.h\"\nint main() {}\n", ""), ContainsRegex("g\\.h.*\\.cu$"));
   EXPECT_EQ(message("#include \"f.cuh\"\n" + other, ""), "");
+}
+
+TEST_F(Draft, DescribesArraysAndVectorsInAStructureByTheirMembers) {
+  const Problem move =
+      problem("move.cu",
+              "struct __attribute__((packed)) Box { int n; float h[2]; float2 to; };\n"
+              "__global__ void move(Box b, float4 v, float* x) {\n  int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
+              "  if (i < b.n) x[i] = b.h[0] * v.x + b.h[1] * v.w + b.to.y;\n}\n"
+              "void run(float* x) {\n  Box box{5000, {0.5f, 2.0f}, {1.0f, 7.0f}};\n"
+              "  move<<<40, 128>>>(box, make_float4(1, 2, 3, 4), x);\n}\n");
+  const auto& arguments = move.kernel().arguments;
+  std::vector<double> values;
+  for (const Argument& argument : {arguments[0], arguments[1]})
+    for (const Field& field : argument.fields) values.push_back(field.value.evaluate(move.constants).as_real());
+  EXPECT_THAT(values, ElementsAre(5000, 0.5, 2, 1, 7, 1, 2, 3, 4));
+  EXPECT_EQ(arguments[1].type_name, "float4");
+  EXPECT_EQ(size_of(problem("v.cl", "kernel void v(int3 from, global int* x) { x[get_global_id(0)] = from.z; }")
+                        .kernel()
+                        .arguments[0]
+                        .fields),
+            16u);
+  const Problem scale = problem("scale.c",
+                                "#include <complex.h>\nstruct P { double complex z; };\nvoid scale(double complex by, "
+                                "struct P p, int n, double* x) { for (int i = 0; i < n; ++i) x[i] *= by * p.z; }\n");
+  for (const Argument& argument : {scale.kernel().arguments[0], scale.kernel().arguments[1]})
+    EXPECT_EQ(size_of(argument.fields), 16u);
+}
+
+TEST_F(Draft, AStructureWithAnAttributeIsNoMacro) {
+  EXPECT_THAT(
+      parameters(problem("p.cu",
+                         "struct alignas(64) POINT { float x; };\n__global__ void f(POINT p, float* x, int n) {\n"
+                         "  int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) x[i] = p.x;\n}\n")),
+      ElementsAre("BLOCK_SIZE_X"));
+}
+
+TEST_F(Draft, StatesWhyAStructureIsNotDescribedByItsMembers) {
+  for (const auto& [structure, reason] :
+       {std::pair("struct Part { char kind; double x; } __attribute__((packed));", "packed"),
+        std::pair("struct Part { float* out; int n; };", "out"),
+        std::pair("struct Part { cuda::std::array<int, 3> h; int n; };", "array<int"),
+        std::pair("struct alignas(64) Part { int n; };", "alignas")})
+    EXPECT_THAT(
+        draft("a.cu", fmt::format("{}\n__global__ void f(Part a, float* x) {{ x[threadIdx.x] = a.n; }}\n", structure))
+            .text,
+        ContainsRegex(fmt::format("CHECK: a: [^\n]*{}", reason)));
+}
+
+TEST_F(Draft, ABlockHasNoMoreThreadsThanTheLaunchBound) {
+  const std::string body = "(float* x, int n) { int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) x[i] = 1; }";
+  const Problem line =
+      problem("line.cu", "constexpr int kThreads = 192;\n__global__ void __launch_bounds__(kThreads) f" + body);
+  EXPECT_THAT(values(line, "BLOCK_SIZE_X"), ElementsAre(32, 64, 128, 192));
+  EXPECT_THAT(draft("plane.cu",
+                    "__global__ void __launch_bounds__(128, 2) g(float* x, int n, int m) {\n"
+                    "  int i = blockIdx.x * blockDim.x + threadIdx.x, j = blockIdx.y * blockDim.y + threadIdx.y;\n"
+                    "  if (i < n && j < m) x[j * n + i] = 1;\n}\n")
+                  .text,
+              ContainsRegex("restrictions = [^\n]*BLOCK_SIZE_X \\* BLOCK_SIZE_Y <= 128"));
+}
+
+TEST_F(Draft, SeesWritesOfAFunctionThatTakesAReference) {
+  const Problem factor =
+      problem("factor.cpp",
+              "static int solve(double* a, int n, double& sum, const double& by) { sum = by; return a[n - 1] > 0; }\n"
+              "void factor(double* a, int n, int* info, double* sum, double* by) {\n"
+              "  for (int i = 0; i < n; ++i) a[i] = i;\n  *info = solve(a, n, *sum, *by);\n}\n"
+              "int main() { factor(a, 331, &info, &sum, &by); }\n");
+  const auto& arguments = factor.kernel().arguments;
+  EXPECT_NE(arguments[3].access, Access::read);
+  EXPECT_EQ(arguments[4].access, Access::read);
+}
+
+TEST_F(Draft, HasNoSizeThatNothingUses) {
+  const Problem one = problem("one.cpp", "void one(double* a, int k) { *a = k; }\n");
+  EXPECT_EQ(one.constants.count("N_SIZE"), 0u);
+}
+
+TEST_F(Draft, CountsWhatVectorLoadsReach) {
+  const Problem shift = problem("shift.cl",
+                                "kernel void shift(global const float* from, global float* to, uint nx, uint ny) {\n"
+                                "  const uint x = get_global_id(0), y = get_global_id(1);\n"
+                                "  if (x < nx && y < ny) vstore3(vload3(y * nx + x, from), y * nx + x, to);\n}\n");
+  for (const Argument& argument : {shift.kernel().arguments[0], shift.kernel().arguments[1]})
+    EXPECT_EQ(argument.count.evaluate(shift.constants).as_integer(), 3 * 1024 * 1024);
+  EXPECT_EQ(shift.kernel().arguments[0].access, Access::read);
+  EXPECT_EQ(shift.kernel().arguments[1].access, Access::write);
+}
+
+TEST_F(Draft, TakesTheBoundOfALoopOverLocalMemoryAndOfAMinimum) {
+  const std::string text =
+      draft("histogram.cl",
+            "#define BINS 64\n#ifndef ZP\n#define ZP 1\n#endif\n"
+            "kernel void histogram(global const short* in, global uint* bins, local uint* lh, int nx, int nz) {\n"
+            "  const int x = get_global_id(0), z0 = get_global_id(1) * ZP;\n"
+            "  for (int b = get_local_id(0); b < BINS; b += get_local_size(0)) lh[b] = 0;\n"
+            "  if (x < nx)\n    for (int z = z0; z < min(z0 + ZP, nz); ++z) {\n"
+            "      const short b = in[z * nx + x];\n      atomic_inc(&lh[b]);\n    }\n"
+            "  for (int b = get_local_id(0); b < BINS; b += get_local_size(0)) atomic_add(&bins[b], lh[b]);\n}\n")
+          .text;
+  EXPECT_THAT(text, HasSubstr("local_count = \"64\""));
+  EXPECT_THAT(text, Not(ContainsRegex("NZ[A-Z_]* = 1 ")));
+  EXPECT_THAT(text, Not(ContainsRegex("name = \"in\"[^\n]*loop")));
+}
+
+TEST_F(Draft, KeepsATemplateArgumentThatIsNoNumber) {
+  std::ofstream(folder_ / "main.cu") << "void run(float* x) { f<Layout::SoA, 64><<<100, 64>>>(x, 6400); }\n";
+  std::ofstream(folder_ / "f.cu")
+      << "enum class Layout { AoS, SoA };\ntemplate <Layout L, int BX>\n"
+         "__global__ void f(float* x, int n) {\n"
+         "  int i = blockIdx.x * BX + threadIdx.x; if (i < n) x[i] = L == Layout::SoA;\n}\n";
+  const Problem f =
+      parse_problem(draft_problem(folder_ / "f.cu", "", folder_, folder_ / "main.cu").text, folder_ / "problem.toml");
+  ASSERT_EQ(f.parameters[0].values.size(), 1u);
+  EXPECT_EQ(f.parameters[0].values[0].to_string(), "Layout::SoA");
 }
 
 TEST_F(Draft, OfDamagedSourceIsRefusedOrReadable) {

@@ -42,7 +42,7 @@ Parameter parameter_of(std::string text, bool with_name) {
   Parameter parameter;
   text = text.substr(0, text.find('='));
   for (const std::string_view word :
-       {"__restrict__", "__restrict", "restrict", "volatile", "struct", "__grid_constant__", "register"})
+       {"__restrict__", "__restrict", "restrict", "volatile", "struct", "__grid_constant__", "register", "static"})
     take_word(text, word);
   // "const float*" and "float const*" promise not to write, "float* const" does not
   std::string pointed = text.substr(0, text.find('*'));
@@ -52,7 +52,10 @@ Parameter parameter_of(std::string text, bool with_name) {
   const std::size_t star = text.find_last_of('*');
   if (with_name) {
     std::string behind(trimmed(std::string_view(text).substr(star == std::string::npos ? 0 : star + 1)));
-    behind = behind.substr(0, behind.find('['));  // "float x[]" is a pointer, too
+    const std::size_t extents = behind.find('[');  // "float x[]" is a pointer, too
+    for (std::size_t open = extents; open < behind.size(); open = behind.find('[', open + 1))
+      parameter.extents.emplace_back(trimmed(behind.substr(open + 1, behind.find(']', open) - open - 1)));
+    behind = behind.substr(0, extents);
     parameter.pointer = star != std::string::npos || text.find('[') != std::string::npos;
     std::size_t begin = behind.size();
     while (begin > 0 && in_identifier(behind[begin - 1])) --begin;
@@ -63,7 +66,8 @@ Parameter parameter_of(std::string text, bool with_name) {
     if (parameter.pointer) text.erase(star);
   }
   text = std::string(trimmed(text));
-  if (text.ends_with('&')) text = std::string(trimmed(text.substr(0, text.size() - 1)));
+  parameter.reference = text.ends_with('&');
+  if (parameter.reference) text = std::string(trimmed(text.substr(0, text.size() - 1)));
   parameter.type = text;
   return parameter;
 }

@@ -13,6 +13,8 @@ struct Parameter {
   std::string name;  ///< empty: unknown
   bool pointer = false;
   bool constant = false;  ///< the pointed-to type is const
+  bool reference = false;
+  std::vector<std::string> extents = {};  ///< of an array: "n", "m" of `float x[n][m]`
 };
 
 /// Parses the text between the parentheses of "void f<4>(float const*, int)" or "__global__ void f(const float*

@@ -145,7 +145,8 @@ void print_compiled(const SearchSpace& space, const CompileCheck& check) {
              check.device.name, check.device.id);
   if (!too_large.empty())
     fmt::print(
-        "{} need more threads or dynamic shared memory for a block, or more blocks, than the device has, such as {}\n",
+        "{} need more threads or dynamic shared memory for a block, or more blocks, than the device has or "
+        "__launch_bounds__ of the kernel permits, such as {}\n",
         too_large.size(), describe(space.parameters(), space.configuration(too_large.front())));
   for (const FailureGroup& failure : failures.list())
     fmt::print("\n{}{}:\n{}\n",

@@ -109,7 +109,9 @@ std::vector<std::string> include_folders() {
   for (const auto& folder : cuda::toolkit_folders(kPackages)) candidates.push_back(folder / "include");
   for (const auto& folder : candidates) {
     std::error_code ignored;
-    if (fs::exists(folder / "cuda_fp16.h", ignored)) return {folder.string()};
+    if (!fs::exists(folder / "cuda_fp16.h", ignored)) continue;
+    if (fs::exists(folder / "cccl", ignored)) return {folder.string(), (folder / "cccl").string()};  // since CUDA 13
+    return {folder.string()};
   }
   return {};
 }

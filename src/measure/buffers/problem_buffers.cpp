@@ -371,8 +371,9 @@ std::string ProblemBuffers::changed_inputs() {
     message += place ? fmt::format(", first at element {}", *place / size_of(slot.argument->type))
                      : "; with no copy of them they stay so";
   }
-  if (!message.empty()) repair();
-  return message;
+  if (message.empty()) return message;
+  repair();
+  return message + ": if it is an output, declare it with access = \"write\", or \"read_write\" where it is read, too";
 }
 
 /// Returns the position of the first byte that differs from a copy of the initial contents; nullopt if none differs or

@@ -273,6 +273,15 @@ Rest local_memory(const DraftSource& source, const ProblemNames& names, const Ge
     if (const auto count = launched_local_count(source, names, geometry, name, element, mark); !count.empty())
       return {fmt::format("local_count = \"{}\"", count),
               mark.empty() ? "  # as the launch in " + source.launch_file() : guesses.check(mark, name)};
+  for (const std::string& index : indices)  // for (int b = get_local_id(0); b < BINS; ...) counts[b] = 0;
+    for (const std::string& text : use.bounds_of(index)) {
+      const std::string bound(trimmed(text));
+      const auto number = names.tunable.contains(bound) ? std::nullopt : source.value(bound);
+      if (!number && !names.tunable.contains(bound)) continue;
+      return {fmt::format("local_count = \"{}\"",
+                          of_width(element.width, number ? std::to_string(*number) : names.in_expressions(bound))),
+              guesses.check(fmt::format("the bound {} of a loop over {}", bound, name), name)};
+    }
   return {fmt::format("local_count = \"{}\"", of_width(element.width, geometry.block_threads)),
           shown ? "" : guesses.check("local memory for one element for each work item of a block", name)};
 }
@@ -313,10 +322,42 @@ bool is_condition(const std::string& body, const std::string& name) {
   return any;
 }
 
+/// Whether the body gives `*name` to a function of the source that takes a reference and may write to it.
+bool is_written_by_reference(const DraftSource& source, const std::string& name) {
+  const std::string body = one_blank(source.kernel.body);
+  for (const kernel_source::Function& function : source.outline.functions) {
+    const auto parameters = kernel_source::parameters_of(function.parameters, true);
+    for (const std::size_t behind : ends_of(body, function.name, body.size())) {
+      const std::size_t open = body.find('(', behind);
+      const auto given = open == std::string::npos ? std::vector<std::string>() : list_at(body, open, ')');
+      for (std::size_t i = 0; i < std::min(given.size(), parameters.size()); ++i)
+        if (parameters[i].reference && !parameters[i].constant && given[i] == "*" + name) return true;
+    }
+  }
+  return false;
+}
+
+/// Returns the elements of an array of arrays, `float x[n][m]`; empty if an extent is not understood. `rows`: what the
+/// body reaches, for `float x[][m]`.
+std::string declared_count(const DraftSource& source, const ProblemNames& names,
+                           const std::vector<std::string>& extents, const std::string& rows) {
+  std::vector<std::string> factors;
+  for (const std::string& extent : extents) {
+    std::string one = names.tunable.contains(extent) ? names.in_expressions(extent) : names.size_named(extent);
+    if (one.empty())
+      if (const auto value = source.value(extent)) one = std::to_string(*value);
+    if (one.empty() && factors.empty()) one = rows;
+    if (one.empty()) return {};
+    factors.push_back(std::ranges::all_of(one, kernel_source::in_identifier) ? one : "(" + one + ")");
+  }
+  return fmt::format("{}", fmt::join(factors, " * "));
+}
+
 Rest buffer(const DraftSource& source, const ProblemNames& names, const Geometry& geometry,
             const kernel_source::Parameter& parameter, const Element& element, DraftArguments& arguments,
             Guesses& guesses) {
-  const BufferUse use = source.use.use_of(parameter.name);
+  BufferUse use = source.use.use_of(parameter.name);
+  use.written = use.written || is_written_by_reference(source, parameter.name);
   std::string count;
   bool by_block = !use.indices.empty(), shown = true;
   ExtentReader reader(source.use, names, geometry);
@@ -331,6 +372,10 @@ Rest buffer(const DraftSource& source, const ProblemNames& names, const Geometry
         count = extent + " + 1";
     const auto block = KernelUse::block_dimension(without_parentheses(index));
     by_block = by_block && block && !geometry.of_block.contains(*block);
+  }
+  if (parameter.extents.size() > 1) {
+    count = declared_count(source, names, parameter.extents, count);
+    shown = !count.empty();
   }
   std::vector<std::string> marks;
   const auto is_first = [](const std::string& index) { return index == "0"; };
@@ -363,7 +408,9 @@ Rest buffer(const DraftSource& source, const ProblemNames& names, const Geometry
   }
   const bool read_only = parameter.constant || (use.read && !use.written) || contains(parameter.type, {"constant"});
   const char* access = read_only ? "" : use.read ? ", access = \"read_write\"" : ", access = \"write\"";
-  if (!read_only && use.read) marks.emplace_back("read and written: add fill if it must begin with zeros");
+  if (!read_only && use.read)
+    marks.emplace_back(
+        "read and written: add fill if it must begin with zeros, or where random values are not meaningful");
   arguments.written = arguments.written || (use.written && !read_only);
   if (!read_only && by_block) {
     arguments.sums.push_back(parameter.name);
@@ -379,10 +426,10 @@ Rest buffer(const DraftSource& source, const ProblemNames& names, const Geometry
     std::string deeds = elements.indexed.empty() ? "" : fmt::format("index {}", fmt::join(elements.indexed, ", "));
     if (elements.bounds_loop) deeds += deeds.empty() ? "bound a loop" : " and bound a loop";
     if (!deeds.empty())
-      marks.push_back(
-          fmt::format("its elements {}, where random ones (0 to 127) may not fit: give the application's, fill = {{ "
-                      "file = \"{}.bin\" }}, or {{ range = [0, 1] }}",
-                      deeds, parameter.name));
+      marks.push_back(fmt::format(
+          "its elements {}, where random ones (0 to 127) may not fit: give the application's, fill = {{ "
+          "file = \"{}.bin\" }}, or numbers that fit, {{ random = [LEAST, GREATEST] }} or {{ range = [0, 1] }}",
+          deeds, parameter.name));
   }
   return {fmt::format("count = \"{}\"{}{}", count, access, fill),
           marks.empty() ? as_allocated : guesses.check(fmt::format("{}", fmt::join(marks, "; ")), parameter.name)};
@@ -422,11 +469,14 @@ DraftArguments derive_arguments(const DraftSource& source, const ProblemNames& n
     const bool structure = type.starts_with("uint8[");  // add_structures
     if (!element || (structure && !parameter.pointer)) {
       if (contains(type, {"image", "sampler", "texture", "cudaTextureObject_t", "surface"}))
-        throw UserError(
-            fmt::format("{}: the parameter \"{}\" is a {}; images and textures cannot be arguments of a problem",
-                        source.file.string(), parameter.name, type));
+        throw UserError(fmt::format(
+            "{}: the parameter \"{}\" is a {}; images and textures cannot be arguments of a problem: let the "
+            "kernel read a buffer instead (a pointer), or call a variant that does",
+            source.file.string(), parameter.name, type));
+      const auto unread = source.unread_structures.find(parameter.name);
       guesses.ask(fmt::format(
-          "{}: the type \"{}\" is not known and float32 was assumed; {}", parameter.name, unqualified(parameter.type),
+          "{}: the type \"{}\" is not known{} and float32 was assumed; {}", parameter.name, unqualified(parameter.type),
+          unread == source.unread_structures.end() ? std::string() : fmt::format(" ({})", unread->second),
           parameter.pointer
               ? "a buffer of structures has type = \"uint8\", a count of bytes, and fill = { "
                 "file = ... }"

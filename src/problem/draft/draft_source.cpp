@@ -235,40 +235,6 @@ std::vector<std::string> folders_of_build(const std::vector<std::string>& words,
   return folders;
 }
 
-/// Returns the bytes of a structure with these members as C lays it out; nullopt where one is not understood.
-std::optional<std::size_t> size_of_structure(const std::string& members, const TypeNames& types, bool opencl) {
-  constexpr long kLongest = 4096;  // elements of a member
-  std::size_t size = 0, largest = 1;
-  for (const std::string& declaration : parts_of(members, ";")) {
-    if (declaration.empty()) continue;
-    const std::vector<std::string> names = parts_of(declaration, ",");
-    const std::size_t blank = names.front().substr(0, names.front().find('[')).find_last_of(' ');
-    if (blank == std::string::npos) return std::nullopt;
-    const std::string type = resolved(types, names.front().substr(0, blank));
-    const auto element = element_of(type);
-    if (!element || type.starts_with("uint8[")) return std::nullopt;  // of a structure the alignment is not known
-    const std::size_t width = element->width == 3 && opencl ? 4 : static_cast<std::size_t>(element->width),
-                      own = size_of(*element_type(element->type)), bytes = own * width,
-                      alignment = opencl           ? bytes
-                                  : width % 2 == 0 ? std::min<std::size_t>(bytes, 16)
-                                                   : own;
-    for (std::string name : names) {
-      std::size_t count = 1;
-      const std::size_t bracket = name.find('[');
-      if (bracket != std::string::npos) {
-        const auto length = whole_number(std::string(trimmed(name.substr(bracket + 1, name.find(']') - bracket - 1))));
-        if (!length || *length < 1 || *length > kLongest || name.find('[', bracket + 1) != std::string::npos)
-          return std::nullopt;
-        count = static_cast<std::size_t>(*length);
-      }
-      if (name.find_first_of("*&(:=") != std::string::npos) return std::nullopt;
-      size = (size + alignment - 1) / alignment * alignment + count * bytes;
-    }
-    largest = std::max(largest, alignment);
-  }
-  return size == 0 ? std::nullopt : std::optional((size + largest - 1) / largest * largest);
-}
-
 }  // namespace
 
 TypeNames types_of(const kernel_source::Outline& outline) {
@@ -283,22 +249,6 @@ TypeNames types_of(const kernel_source::Outline& outline) {
   for (const kernel_source::Macro& macro : outline.macros)
     if (!macro.takes_arguments && element_of(macro.value)) types[macro.name] = macro.value;
   return types;
-}
-
-void add_structures(const std::string& source, bool opencl, TypeNames& types) {
-  const std::string text = one_blank(kernel_source::blank_comments(source));
-  for (const std::size_t behind : ends_of(text, "struct", text.size())) {
-    const std::size_t begin = next_character(text, behind), own = kernel_source::end_of_identifier(text, begin),
-                      open = next_character(text, own), close = text.find('}', open);
-    if (text.compare(open, 1, "{") != 0 || close == std::string::npos) continue;
-    const auto size = size_of_structure(text.substr(open + 1, close - open - 1), types, opencl);
-    if (!size) continue;
-    const std::string type = fmt::format("uint8[{}]", *size), name = text.substr(begin, own - begin);
-    if (!name.empty()) types[name] = types["struct " + name] = type;
-    const std::size_t alias = next_character(text, close + 1), end = kernel_source::end_of_identifier(text, alias);
-    if (end > alias && trimmed(std::string_view(text).substr(0, behind - 6)).ends_with("typedef"))
-      types[text.substr(alias, end - alias)] = type;
-  }
 }
 
 std::string unqualified(const std::string& type) {
@@ -323,6 +273,9 @@ std::optional<Element> element_of(const std::string& type) {
   if (plain.starts_with("uint8["))  // of a structure: add_structures
     return Element{"uint8", static_cast<int>(whole_number(plain.substr(6, plain.size() - 7)).value_or(1))};
   if (plain == "bool") return Element{"uint8", 1};
+  for (const char* complex : {" complex", " _Complex"})
+    if (plain.ends_with(complex) && vector_type(plain.substr(0, plain.find(' '))))
+      return Element{element_of(plain.substr(0, plain.find(' ')))->type, 2};
   if (const auto known = vector_type(plain)) return Element{to_string(known->first), known->second};
   return std::nullopt;
 }

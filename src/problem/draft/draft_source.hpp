@@ -27,8 +27,6 @@ struct Element {
 
 /// Reads `typedef float real;`, `using real = float;` and `#define REAL float`.
 TypeNames types_of(const kernel_source::Outline& outline);
-/// Adds the structures that a source defines, as "uint8[16]" for 16 bytes; others remain unknown.
-void add_structures(const std::string& source, bool opencl, TypeNames& types);
 /// A type without OpenCL's address space and without const.
 std::string unqualified(const std::string& type);
 std::string resolved(const TypeNames& types, const std::string& type);
@@ -68,6 +66,7 @@ struct DraftSource {
   KernelUse use;
   kernel_source::Identifiers used;  ///< identifiers of the kernel and what it calls
   std::vector<Structure> structures = {};
+  std::map<std::string, std::string> unread_structures = {};  ///< parameters that remain one, and why
 
   /// Returns the expression that a variable is set to before the launch; empty if there is none.
   std::string set_to(const std::string& variable) const;

@@ -66,6 +66,9 @@ class GeometryReader {
     if (contains(source_.kernel.body, {"extern __shared__"})) shared_bytes = shared_memory();
     if (!std::ranges::all_of(blocks_, [](const auto& block) { return whole_number(block).has_value(); }))
       restrict(geometry_.block_threads + " <= device.max_threads_per_block");
+    if (const std::string bound = launch_bound();
+        !bound.empty() && !whole_number(geometry_.block_threads) && bound != geometry_.block_threads)
+      restrict(fmt::format("{} <= {}", geometry_.block_threads, bound));
     for (const auto& [threads, tile] : tiles_)
       restrict(names_.in_expressions(tile) + " % " + names_.in_expressions(threads) + " == 0");
     restrict_counted_tiles();
@@ -151,6 +154,14 @@ class GeometryReader {
                       "reqd_work_group_size({}) there, and run init again",
                       source_.file.string(), source_.kernel.line, fmt::join(block, " x "), fmt::join(named, ", ")));
     return block;
+  }
+
+  /// Returns the most threads of a block by __launch_bounds__; empty if the kernel has none that is understood.
+  std::string launch_bound() const {
+    const std::string bound = launch_bound_in(source_.kernel.head);
+    if (names_.tunable.contains(bound)) return names_.in_expressions(bound);
+    const auto threads = source_.value(bound);
+    return threads ? std::to_string(*threads) : std::string();
   }
 
   /// A position, the number of positions that a block covers, and whether the dimension has one thread in a block.
@@ -306,10 +317,10 @@ class GeometryReader {
     if (const auto value = source_.value(covered).value_or(0); value > 0) names_.given[*size] = value * each;
   }
 
-  /// The largest block in a dimension for which each array that its threads index is long enough, and that array.
+  /// The largest block in a dimension that the kernel's bound and each array that its threads index permit, and why.
   struct Most {
     std::optional<long> threads;
-    std::string array;
+    std::string why;
   };
 
   Most most_threads(std::size_t dimension) const {
@@ -319,8 +330,11 @@ class GeometryReader {
       const bool varies = std::ranges::any_of(words, [&](const auto& word) { return names_.tunable.contains(word); });
       const auto length = varies ? std::nullopt : source_.value(array.length);
       if (!length || *length <= array.offset || (most.threads && *most.threads <= *length - array.offset)) continue;
-      most = {*length - array.offset, array.name};
+      most = {*length - array.offset, array.name + " has no more elements"};
     }
+    if (const auto bound = whole_number(launch_bound());
+        bound && blocks_.size() == 1 && (!most.threads || *bound < *most.threads))
+      most = {bound, "__launch_bounds__ states"};
     return most;
   }
 
@@ -337,8 +351,7 @@ class GeometryReader {
           blocks_, d, tiles_,
           d < source_.launch.block.size() ? source_value(source_.all, source_.launch.block[d]) : std::nullopt,
           most.threads);
-      const std::string why =
-          most.threads ? fmt::format("at most {}, as {} has no more elements", *most.threads, most.array) : "";
+      const std::string why = most.threads ? fmt::format("at most {}, as {}", *most.threads, most.why) : "";
       if (open)
         values +=
             guesses_.check("a macro that the source leaves open, perhaps threads of a block: give values that work" +
@@ -456,8 +469,8 @@ class GeometryReader {
       const auto items = static_cast<long>(Expression::parse(items_[d]).evaluate_real(
           [&](std::string_view name) { return &values.find(name)->second; }));
       if (*blocks != items / *threads && *blocks != (items + *threads - 1) / *threads)
-        return {false, fmt::format("{} here, and {} threads ({} blocks of {}) in the launch in {}", items,
-                                   *blocks * *threads, *blocks, *threads, source_.launch_file())};
+        return {false, fmt::format("{} in {} here, and {} threads ({} blocks of {}) in the launch in {}", items,
+                                   "xyz"[d], *blocks * *threads, *blocks, *threads, source_.launch_file())};
       ++equal;
     }
     return {equal > 0 && equal == items_.size(), {}};

@@ -94,6 +94,26 @@ std::string without_indices(const std::string& text) {
   return rest;
 }
 
+/// The access of vload3(index, buffer) and vstore3(values, index, buffer).
+struct VectorAccess {
+  std::string buffer, index;  ///< "3 * (index)"
+  bool store = false;
+};
+
+/// Returns the access whose arguments have the position `at`; nullopt if that is in no such call.
+std::optional<VectorAccess> vector_access(const std::string& text, std::size_t at) {
+  static const std::regex kFunction(R"(\bv(load|store)(?:_half)?(2|3|4|8|16)(?:_rt[ezpn])? ?$)");
+  int depth = 0;
+  while (at > 0 && depth < 1) depth += text[--at] == '(' ? 1 : text[at] == ')' ? -1 : 0;
+  const std::string before = text.substr(at < 30 ? 0 : at - 30, std::min<std::size_t>(at, 30));
+  const std::vector<std::string> list = parts_of(inside_brackets(text, at), ",");
+  std::smatch found;
+  if (depth < 1 || !std::regex_search(before, found, kFunction)) return std::nullopt;
+  const bool store = found[1].str() == "store";
+  if (list.size() != (store ? 3 : 2)) return std::nullopt;
+  return VectorAccess{list.back(), fmt::format("{} * ({})", found[2].str(), list[list.size() - 2]), store};
+}
+
 /// Returns the factors of each term of a sum of products; products of sums are multiplied out.
 std::vector<std::vector<std::string>> products_of(const std::string& expression, int depth = 0) {
   std::vector<std::vector<std::string>> products;
@@ -442,6 +462,10 @@ BufferUse KernelUse::use_of(const std::string& buffer, int depth) const {
           trimmed(before.substr(0, before.size() - 1)).ends_with('(') && body_.compare(next, 1, ")") == 0;
       use.indices.emplace_back("0");
       add_access(before.size() - 1, enclosed ? next + 1 : end, use);
+    } else if (const auto access = vector_access(body_, at); access && access->buffer == buffer) {
+      use.indices.push_back(access->index);
+      use.read = use.read || !access->store;
+      use.written = use.written || access->store;
     } else {  // passed to a function, or the address of its beginning
       use.read = use.written = use.passed_on = true;
     }
@@ -479,6 +503,12 @@ KernelUse::ElementUse KernelUse::elements_of(const std::string& buffer) const {
   for (int level = 0; level < 3; ++level)  // end = row_begin[row + 1], last = end - 1
     for (const Assignment& one : assignments_)
       if (has_holder(one.value)) holders.insert(one.variable);
+  const auto without_own_counter = [&](const std::string& head) {  // of a loop, which may have a holder's name
+    static const std::regex kCounter(R"(^ ?[A-Za-z_][\w ]* ([A-Za-z_]\w*) ?=([^;]*))");
+    std::smatch counter;
+    if (!std::regex_search(head, counter, kCounter) || has_holder(counter[2].str())) return head;
+    return std::regex_replace(head, std::regex("\\b" + counter[1].str() + "\\b"), "_");
+  };
   ElementUse use;
   for (std::size_t at = body_.find('['); at != std::string::npos; at = body_.find('[', at + 1)) {
     const std::size_t end = body_.find_last_not_of(' ', at - (at > 0 ? 1 : 0)) + 1;
@@ -491,7 +521,7 @@ KernelUse::ElementUse KernelUse::elements_of(const std::string& buffer) const {
   for (const char* loop : {"for", "while"})
     for (const std::size_t behind : ends_of(body_, loop, body_.size()))
       if (const std::size_t open = next_character(body_, behind); open < body_.size() && body_[open] == '(')
-        use.bounds_loop = use.bounds_loop || has_holder(inside_brackets(body_, open));
+        use.bounds_loop = use.bounds_loop || has_holder(without_own_counter(inside_brackets(body_, open)));
   return use;
 }
 
@@ -598,7 +628,7 @@ std::vector<std::string> KernelUse::positions() const {
 bool KernelUse::is_extent(const std::string& scalar) const {
   const std::string name = "\\b" + scalar + "\\b";
   return has(body_, "(?:^|[^<>])[<>]=?\\s*" + name) || has(body_, "\\*\\s*" + name) || has(body_, name + "\\s*\\*") ||
-         has(body_, "/\\s*" + name);
+         has(body_, "/\\s*" + name) || has(body_, "[<>]=?\\s*(?:std\\s*::\\s*)?min\\s*\\([^;(){}]*" + name);
 }
 
 }  // namespace ergotune::draft

@@ -104,9 +104,12 @@ void read_template(const DraftSource& source, ProblemNames& names, Guesses& gues
                         parameter.name));
       continue;
     }
+    const bool number = parameter.type == "auto" || element_of(resolved(names.types, parameter.type));
     const std::string list =
         parameter.type == "bool"
             ? fmt::format("{{ values = [\"false\", \"true\"], default = \"{}\" }}", given == "true")
+        : !number && !given.empty() && !source.value(given)  // of an enumeration
+            ? fmt::format("[\"{}\"]", given)
             : values_of(source, parameter.name, source.value(given).value_or(16));
     // a different name, because parameters are macros
     const std::string name = names.template_parameters[parameter.name] = names.macro_name(parameter.name, "_VALUE");
@@ -391,7 +394,8 @@ void read_parameters(const DraftSource& source, ProblemNames& names, Guesses& gu
   for (const auto& parameter : source.parameters)
     if (!parameter.pointer) read_scalar(source, parameter, names, guesses);
   read_undefined(source, names, guesses);
-  if (names.sizes.empty()) names.add_size("N");
+  names.substitute = names.sizes.empty();
+  if (names.substitute) names.add_size("N");
 }
 
 }  // namespace ergotune::draft

@@ -10,6 +10,7 @@
 #include "ergotune/error.hpp"
 #include "problem/draft/draft_parts.hpp"
 #include "problem/draft/source_text.hpp"
+#include "problem/draft/structures.hpp"
 
 namespace ergotune {
 namespace draft {
@@ -132,6 +133,9 @@ ProblemDraft written(const DraftSource& source, const std::filesystem::path& fol
         names.macro_name("BLOCK_SIZE_X", ""),
         "[" + geometry.block_threads + "]" + guesses.check("nothing can be tuned yet; this parameter changes nothing"));
   const DraftArguments arguments = derive_arguments(source, names, geometry, guesses);
+  const std::string used =
+      fmt::format("{}{}{}", arguments.lines, geometry.table, fmt::join(geometry.restrictions, " "));
+  if (names.substitute && ends_of(used, names.size(0), used.size()).empty()) names.sizes.clear();
   add_sizes(source, geometry.dimensions, names, guesses);
   const std::string compared = verification(arguments.sums, guesses);
   return {head(source.kernel.name, geometry.restrictions) + guesses.remarks + "\n" +

@@ -32,6 +32,7 @@ struct ProblemNames {
   std::string function;                             ///< the kernel's name with its template arguments
   TypeNames types;                                  ///< with template parameters and macros that are types
   Pairs sizes = {};                                 ///< name in the source, constant of the problem
+  bool substitute = false;                          ///< the only size stands for what the source does not name
   std::vector<UndefinedName> undefined = {};        ///< macros that become parameters, whose values are to be proposed
   std::vector<std::string> unbound = {};            ///< sizes that do not occur in the body
   std::map<std::string, long> given = {};           ///< sizes whose values are in the source

@@ -81,6 +81,12 @@ std::string without_parentheses(const std::string& text) {
   return plain;
 }
 
+std::string launch_bound_in(const std::string& head) {
+  const std::size_t at = head.find("__launch_bounds__"), open = at == std::string::npos ? at : head.find('(', at);
+  const auto list = open == std::string::npos ? std::vector<std::string>() : list_at(head, open, ')');
+  return list.empty() ? std::string() : list.front();
+}
+
 std::optional<long> whole_number(const std::string& text) {
   char* end = nullptr;
   const long value = std::strtol(text.c_str(), &end, 0);

@@ -24,6 +24,9 @@ std::vector<std::string> parts_of(const std::string& text, const char* separator
 /// Returns "a * b" for "((a * b))".
 std::string without_parentheses(const std::string& text);
 
+/// Returns "192" of `__launch_bounds__(192, 2)` in the head of a function; empty if it has none.
+std::string launch_bound_in(const std::string& head);
+
 std::optional<long> whole_number(const std::string& text);
 std::string upper(std::string text);
 bool contains(const std::string& text, std::initializer_list<std::string_view> parts);

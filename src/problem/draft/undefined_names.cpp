@@ -8,6 +8,7 @@
 
 #include "base/kernel_source/signature.hpp"
 #include "base/text.hpp"
+#include "problem/draft/source_text.hpp"
 #include "problem/files/includes.hpp"
 
 namespace ergotune::draft {
@@ -196,6 +197,9 @@ std::vector<UndefinedName> undefined_names(const std::string& source, const std:
   }
   for (const IncludedFile& header : included_files(source, folders))
     for (const auto& name : kernel_source::identifiers_in(header.text)) known.insert(name);
+  for (const std::size_t behind : ends_of(text, "struct", text.size()))  // struct alignas(16) P { ... };
+    if (const std::size_t open = text.find_first_of("{;", behind); open != std::string::npos && text[open] == '{')
+      for (const auto& name : kernel_source::identifiers_in(text.substr(behind, open - behind))) known.insert(name);
   const Scan scan(text);
   std::vector<std::pair<std::size_t, UndefinedName>> found;
   for (const auto& [name, seen] : scan.found) {
