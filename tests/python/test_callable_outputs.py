@@ -67,6 +67,17 @@ def test_the_default_is_what_the_signature_has_among_the_values():
     assert default_of(default={"c": 3}) == {"c": 3, "kind": "b", "size": 1}
 
 
+@pytest.mark.parametrize("given, values, expected", [
+    (np.float32, [np.float64, np.float32], "float32"), (None, [1, None], "None"), ((2, 3), [(0, 0), (2, 3)], "(2, 3)"),
+    (twice, [double, twice], "twice"), (False, [1, 0], 0), (2.0, [1, 2], 2), (16, iter([8, 16]), 16), (4, np.array([2, 4]), 4), (5, [1, 2], 1)])
+def test_the_default_of_the_signature_may_be_any_object(given, values, expected):
+    def takes(c=given):
+        return 1.0
+
+    result = ergotune.tune_callable(takes, {"c": values}, verify=False, in_process=True, **QUICK)
+    assert result.document["default"]["configuration"] == {"c": expected}
+
+
 @dataclasses.dataclass
 class Found:
     count: int
