@@ -100,6 +100,7 @@ class CallableKernel : public LoadedKernel {
       take("spilled_registers", resources_.spilled_registers);
       order_ = py::str(kernel_->attr("order")).cast<std::string>();
       changes_arguments_ = kernel_->attr("changes_arguments").cast<bool>();
+      needs_reset_ = kernel_->attr("needs_reset").cast<bool>();
       remark_ = py::str(kernel_->attr("remark")).cast<std::string>();
     });
   }
@@ -107,6 +108,7 @@ class CallableKernel : public LoadedKernel {
   void bind(const LaunchGeometry&, const std::vector<KernelArgument>&) override {}
   std::unique_ptr<LoadedKernel> another() override { return std::make_unique<CallableKernel>(kernel_); }
   bool changes_own_inputs() const override { return changes_arguments_; }
+  bool needs_reset() const override { return needs_reset_; }
   std::string remark() const override { return remark_; }
   void reset_own_inputs() override {
     if (changes_arguments_) in_python([&] { kernel_->attr("restore")(); });
@@ -126,7 +128,7 @@ class CallableKernel : public LoadedKernel {
   Held kernel_;
   Resources resources_;
   std::string order_, remark_;
-  bool changes_arguments_ = false;
+  bool changes_arguments_ = false, needs_reset_ = false;
 };
 
 class CallableDevice : public Device {

@@ -192,8 +192,9 @@ def tune_callable(
             configuration; otherwise in this process, and a note reports it.
         space: by parameter its values, any objects (a number or a text is one value), or a function of earlier parameters (by name, or of a dict)
             that returns them.
-        arguments: a tuple, or a dict of keyword arguments. Arrays (NumPy, PyTorch, CuPy, ``__cuda_array_interface__``) have their
-            original contents whenever a configuration begins, and after the session.
+        arguments: a tuple, or a dict of keyword arguments. Arrays (NumPy, PyTorch, CuPy, ``__cuda_array_interface__``), lists, dicts,
+            sets, generators of random numbers, and what lists, dicts and attributes of objects hold, have their original contents
+            whenever a configuration begins, and after the session.
         setup: function() that makes the arguments in the process that measures.
         verify: reference function of the arguments (of those that it names, where they are a dict). It returns what ``function`` should
             return; or a dict of the arguments that ``function`` writes, by name or position; or it writes into the arguments
