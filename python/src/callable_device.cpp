@@ -11,6 +11,7 @@
 #include "ergotune/error.hpp"
 #include "evaluate/live/worker_transport.hpp"
 #include "hooks.hpp"
+#include "measure/allocation_limits.hpp"
 #include "problem/files/source_text.hpp"
 
 namespace ergotune::python {
@@ -266,6 +267,7 @@ void bind_callables(py::module_& module) {
   module.def("run_worker", &run_worker, py::arg("descriptor"), py::arg("log"),
              py::call_guard<py::gil_scoped_release>());
   module.def("limit_worker", &limit_worker, py::arg("seconds"), py::arg("message"));
+  module.def("begin_allocation_limits", &AllocationLimits::begin);
   module.def(
       "callable_source", [](const std::string& text) { return std::string(kPythonCallable) + text; }, py::arg("text"));
 }

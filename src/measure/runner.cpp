@@ -91,13 +91,15 @@ struct Runner::State {
   void wait_for_clock(Workload& workload, const RunOptions& run, Measurement& result);
 };
 
+constexpr double kLongestLook = 0.2;  // s, for the blocks that a function allocates
+
 /// Runs the first iteration of a configuration; if the device rejects a launch, the error names the kernel.
 double Runner::State::first_round(LoadedIteration& round) {
   std::optional<AllocationLimits> limits;
   if (options.sets_allocation_limits) limits.emplace();
   try {
     const double seconds = timer.once(round.workload());
-    blocks_missed = limits && limits->missed();
+    blocks_missed = limits && limits->missed() && seconds < kLongestLook;
     return seconds;
   } catch (const DeviceError& error) {
     if (error.fault() == DeviceFault::runtime || error.fault() == DeviceFault::timeout) throw;
@@ -271,13 +273,14 @@ void Runner::State::observe(Workload& workload, const TimingResult& timing, cons
   observation.collect(result, !watches);
 }
 
-/// Runs iterations until the blocks that a function allocates are seen, for a short while.
+/// Runs iterations until the largest block that a function allocates is seen, for a short while.
 void Runner::State::look_for_blocks(Workload& workload) {
-  constexpr double kLongest = 0.2;  // s
   const double begin = host_seconds();
   AllocationLimits limits;
-  do timer.once(workload);
-  while (limits.missed() && host_seconds() - begin < kLongest);
+  do {
+    limits.raise();
+    timer.once(workload);
+  } while (limits.missed() && host_seconds() - begin < kLongestLook);
 }
 
 /// Runs iterations for at least `least` s, until the GPU's state has been read `looks` times or `most` s have passed.

@@ -173,6 +173,8 @@ class Session:
             with self.on_queue():
                 with self._limited("setup()", "setup() is part of each worker's start"):
                     made = work.setup() if work.setup else work.arguments
+                if work.setup and work.limit:
+                    _core.begin_allocation_limits()
                 self._take(made)
                 self._synchronise()  # what the caller has queued on other streams
                 self._originals = {key: arrays.saved(array) for key, array in self._arrays.items()}
