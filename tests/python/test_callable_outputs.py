@@ -252,3 +252,12 @@ def test_a_result_in_which_nothing_worked_has_no_plot():
     result = ergotune.tune_callable(fails, {"c": [1, 2]}, verify=False, in_process=True, **QUICK)
     with pytest.raises(ValueError, match="not here"):
         result.plot()
+
+
+def test_messages_that_differ_in_numbers_are_one_failure():
+    def fails(c):
+        if c:
+            raise RuntimeError(f"{c} blocks are too many" if c < 4 else "not supported")
+
+    result = ergotune.tune_callable(fails, {"c": [0, 1, 2, 3, 4, 5]}, verify=False, in_process=True, **QUICK)
+    assert result.document["failures"][0]["count"] == 3 and "too many" in result.commonest_failure() and "too many" in str(result)
