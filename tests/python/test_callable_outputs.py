@@ -261,3 +261,12 @@ def test_messages_that_differ_in_numbers_are_one_failure():
 
     result = ergotune.tune_callable(fails, {"c": [0, 1, 2, 3, 4, 5]}, verify=False, in_process=True, **QUICK)
     assert result.document["failures"][0]["count"] == 3 and "too many" in result.commonest_failure() and "too many" in str(result)
+
+
+def test_a_gain_within_its_interval_is_not_certain():
+    result = ergotune.tune_callable(lambda c: time.sleep(c / 100), {"c": [2, 0]}, verify=False, in_process=True, **QUICK)
+    for half_width in (0.05, 0.2):
+        result.document["gain"] = {"value": 1.1, "half_width": half_width}
+        for row in ("best", "default"):
+            result.document[row]["half_width"] = 0
+        assert ("not certain" in str(result)) == (half_width > 0.1)
