@@ -1,7 +1,6 @@
 """What a tuning run found, as plain Python, NumPy and pandas."""
 
 import importlib
-from collections import Counter
 from typing import Any, Dict, List, Optional, Sequence
 
 import numpy as np
@@ -163,13 +162,12 @@ class Result:
 
     def commonest_failure(self) -> str:
         """", most of all STATUS: the line that says why"; empty where nothing failed."""
-        failures = Counter((m["status"], m.get("message") or "") for m in self.measurements if m["status"] not in ("ok", "not_converged"))
-        if not failures:
+        if not self.document["failures"]:
             return ""
-        (status, message), _ = failures.most_common(1)[0]
-        lines = message.splitlines()
+        commonest = self.document["failures"][0]
+        lines = commonest["message"].splitlines()
         telling = next((line for line in lines if "error" in line), lines[0] if lines else "no message")
-        return f", most of all {status}: {telling}"
+        return f", most of all {commonest['status']}: {telling}"
 
     def quantities(self) -> List[str]:
         """Names of every quantity and metric that was measured."""

@@ -39,7 +39,8 @@ def _gain(result: Result) -> str:
         interval = f" ± {factor * half / ratio:.2g}" if half else ""
         uncertain = any(_is_vague(document[row]) for row in ("best", "default"))
         parts.append(f"{factor:.2f}x{interval} {better if ratio >= 1 else worse} than the default"
-                     + " (not certain: an interval is wider than its value)" * uncertain)
+                     + (" (not certain: an interval is wider than its value)" if uncertain
+                        else " (not certain: within the intervals)" if half and half >= abs(ratio - 1) else ""))
     other: Optional[float] = document["median"]
     if other and best > 0 and other > 0:
         ratio = best / other if result.direction.startswith("max") else other / best

@@ -11,6 +11,7 @@
 #include "ergotune/error.hpp"
 #include "evaluate/live/worker_transport.hpp"
 #include "hooks.hpp"
+#include "measure/allocation_limits.hpp"
 #include "problem/files/source_text.hpp"
 
 namespace ergotune::python {
@@ -100,6 +101,7 @@ class CallableKernel : public LoadedKernel {
       take("spilled_registers", resources_.spilled_registers);
       order_ = py::str(kernel_->attr("order")).cast<std::string>();
       changes_arguments_ = kernel_->attr("changes_arguments").cast<bool>();
+      needs_reset_ = kernel_->attr("needs_reset").cast<bool>();
       remark_ = py::str(kernel_->attr("remark")).cast<std::string>();
     });
   }
@@ -107,6 +109,7 @@ class CallableKernel : public LoadedKernel {
   void bind(const LaunchGeometry&, const std::vector<KernelArgument>&) override {}
   std::unique_ptr<LoadedKernel> another() override { return std::make_unique<CallableKernel>(kernel_); }
   bool changes_own_inputs() const override { return changes_arguments_; }
+  bool needs_reset() const override { return needs_reset_; }
   std::string remark() const override { return remark_; }
   void reset_own_inputs() override {
     if (changes_arguments_) in_python([&] { kernel_->attr("restore")(); });
@@ -126,7 +129,7 @@ class CallableKernel : public LoadedKernel {
   Held kernel_;
   Resources resources_;
   std::string order_, remark_;
-  bool changes_arguments_ = false;
+  bool changes_arguments_ = false, needs_reset_ = false;
 };
 
 class CallableDevice : public Device {
@@ -264,6 +267,7 @@ void bind_callables(py::module_& module) {
   module.def("run_worker", &run_worker, py::arg("descriptor"), py::arg("log"),
              py::call_guard<py::gil_scoped_release>());
   module.def("limit_worker", &limit_worker, py::arg("seconds"), py::arg("message"));
+  module.def("begin_allocation_limits", &AllocationLimits::begin);
   module.def(
       "callable_source", [](const std::string& text) { return std::string(kPythonCallable) + text; }, py::arg("text"));
 }

@@ -165,6 +165,8 @@ class LoadedKernel {
   virtual std::unique_ptr<LoadedKernel> another() { return nullptr; }
   /// Whether a launch changes what it reads and the caller does not know of, as an application's function may.
   virtual bool changes_own_inputs() const { return false; }
+  /// Whether a launch without reset_own_inputs() before it resets them itself, in the time that is measured.
+  virtual bool needs_reset() const { return false; }
   /// Gives that its first contents back; ordered with the launches.
   virtual void reset_own_inputs() {}
   /// What readers of its results should know; empty: nothing.

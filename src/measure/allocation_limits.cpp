@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
+#include <vector>
 
 #include "base/process/environment.hpp"
 
@@ -14,6 +16,7 @@ namespace ergotune {
 namespace {
 
 constexpr std::size_t kDefaultLimit = 128 << 10, kLargestLimit = 32 << 20;  // of glibc's M_MMAP_THRESHOLD, bytes
+std::size_t first_limit = kDefaultLimit;                                    // of begin()
 
 /// As struct mallinfo2, which older headers lack.
 struct Usage {
@@ -37,11 +40,31 @@ void set_limits(std::size_t block) {
   ::mallopt(M_TRIM_THRESHOLD, static_cast<int>(block > kDefaultLimit ? 2 * block : block));
 }
 
+/// Whether glibc takes a block of this size from the system alone. Blocks from memory that it keeps do not show it.
+bool is_mapped(std::size_t size, Look look) {
+  std::vector<void*> blocks;
+  Usage before{}, now{};
+  do {
+    before = look();
+    blocks.push_back(std::malloc(size));
+    now = look();
+  } while (blocks.back() && now.mapped_blocks == before.mapped_blocks && now.arena == before.arena);
+  for (void* block : blocks) std::free(block);
+  return now.mapped_blocks > before.mapped_blocks;
+}
+
 }  // namespace
 
-AllocationLimits::AllocationLimits() {
+void AllocationLimits::begin() {
+  const Look look = mallinfo_of_glibc();
+  if (set_by_user() || !look) return;
+  const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  for (first_limit = kDefaultLimit; first_limit < kLargestLimit && !is_mapped(first_limit, look);) first_limit += page;
+}
+
+AllocationLimits::AllocationLimits() : limit_(first_limit) {
   if (set_by_user()) return;
-  set_limits(kDefaultLimit);
+  set_limits(limit_);
   ::malloc_trim(0);
   if (!mallinfo_of_glibc()) return;
   observer_ = std::thread([this] { observe(); });
@@ -56,8 +79,15 @@ long AllocationLimits::faults() {
 }
 
 bool AllocationLimits::missed() const {
-  return observer_.joinable() && largest_ == 0 &&
-         static_cast<std::size_t>((faults() - faults_before_) * ::sysconf(_SC_PAGESIZE)) > kDefaultLimit;
+  if (largest_ > 0) return largest_ > limit_;
+  return observer_.joinable() &&
+         static_cast<std::size_t>((faults() - faults_before_) * ::sysconf(_SC_PAGESIZE)) > limit_;
+}
+
+void AllocationLimits::raise() {
+  if (largest_ <= limit_) return;
+  limit_ = largest_;
+  set_limits(limit_);
 }
 
 void AllocationLimits::observe() {
@@ -77,7 +107,7 @@ AllocationLimits::~AllocationLimits() {
   ends_ = true;
   if (!observer_.joinable()) return;
   observer_.join();
-  if (largest_ > kDefaultLimit) set_limits(largest_);
+  raise();
 }
 
 }  // namespace ergotune

@@ -81,7 +81,7 @@ struct Runner::State {
   bool verify(LoadedIteration& round, bool reference_only, Measurement& result);
   bool race(LoadedIteration& round);
   double warm_up(LoadedIteration& round, double expected_seconds);
-  double choose_reset(Workload& workload);
+  double choose_reset(Workload& workload, bool must);
   TimingResult time(Workload& workload, double expected_seconds, const RunOptions& run);
   bool note_time(const TimingResult& timing, Measurement& result) const;
   void observe(Workload& workload, const TimingResult& timing, const RunOptions& run, Measurement& result);
@@ -91,13 +91,15 @@ struct Runner::State {
   void wait_for_clock(Workload& workload, const RunOptions& run, Measurement& result);
 };
 
+constexpr double kLongestLook = 0.2;  // s, for the blocks that a function allocates
+
 /// Runs the first iteration of a configuration; if the device rejects a launch, the error names the kernel.
 double Runner::State::first_round(LoadedIteration& round) {
   std::optional<AllocationLimits> limits;
   if (options.sets_allocation_limits) limits.emplace();
   try {
     const double seconds = timer.once(round.workload());
-    blocks_missed = limits && limits->missed();
+    blocks_missed = limits && limits->missed() && seconds < kLongestLook;
     return seconds;
   } catch (const DeviceError& error) {
     if (error.fault() == DeviceFault::runtime || error.fault() == DeviceFault::timeout) throw;
@@ -171,15 +173,15 @@ double Runner::State::warm_up(LoadedIteration& round, double expected_seconds) {
   // where inputs change, the launches that choose_reset() compares are warm-ups, too
   for (int i = reset.apply ? 1 : 0; i < options.warm_up; ++i) expected_seconds = timer.once(workload);
   // A single launch of a very short kernel does not predict the time of many launches.
-  if (reset.apply && options.warm_up > 0) return choose_reset(workload);
+  if (reset.apply && options.warm_up > 0) return choose_reset(workload, round.needs_reset());
   if (expected_seconds < options.min_sample_seconds && options.warm_up > 0)
     expected_seconds = std::min(expected_seconds, timer.once(workload));
   return expected_seconds;
 }
 
 /// Inputs are reset before each launch where a launch takes another time on what an earlier one has left (a sort does),
-/// and where that costs no more than the launch. Returns the expected time of an iteration in s.
-double Runner::State::choose_reset(Workload& workload) {
+/// where that costs no more than the launch, and where they `must` be. Returns the expected time of an iteration in s.
+double Runner::State::choose_reset(Workload& workload, bool must) {
   constexpr int kTries = 5;
   constexpr double kEnough = 0.02, kDiffers = 1.5;  // kEnough: s
   double fresh = 1e300, again = 1e300, resetting = 1e300, spent = 0;
@@ -193,7 +195,7 @@ double Runner::State::choose_reset(Workload& workload) {
     spent = fresh * (i + 1);
   }
   own_output_differs = std::max(fresh, again) > kDiffers * std::min(fresh, again);
-  reset.before_each = own_output_differs || (fresh >= options.min_sample_seconds && resetting <= fresh);
+  reset.before_each = must || own_output_differs || (fresh >= options.min_sample_seconds && resetting <= fresh);
   return reset.before_each ? fresh : again;
 }
 
@@ -271,13 +273,14 @@ void Runner::State::observe(Workload& workload, const TimingResult& timing, cons
   observation.collect(result, !watches);
 }
 
-/// Runs iterations until the blocks that a function allocates are seen, for a short while.
+/// Runs iterations until the largest block that a function allocates is seen, for a short while.
 void Runner::State::look_for_blocks(Workload& workload) {
-  constexpr double kLongest = 0.2;  // s
   const double begin = host_seconds();
   AllocationLimits limits;
-  do timer.once(workload);
-  while (limits.missed() && host_seconds() - begin < kLongest);
+  do {
+    limits.raise();
+    timer.once(workload);
+  } while (limits.missed() && host_seconds() - begin < kLongestLook);
 }
 
 /// Runs iterations for at least `least` s, until the GPU's state has been read `looks` times or `most` s have passed.

@@ -444,6 +444,19 @@ def test_temporaries_take_what_they_take_in_a_program_of_their_own(tmp_path):
     assert last[1] < pages / 2 and last[8] > 4 * pages
 
 
+def frees(path):
+    np.ones(4 << 17)
+    return {"path": path}
+
+
+def test_what_setup_has_freed_counts_for_temporaries(tmp_path):
+    """glibc keeps twice that, 8 MiB, which is more than three blocks of 2 MiB."""
+    log = tmp_path / "faults"
+    ergotune.tune_callable(log_faults, {"blocks": [3], "mebibytes": [2]}, setup=functools.partial(frees, str(log)), in_process=False,
+                           verify=False, **{**QUICK, "max_seconds": 0.2})
+    assert int(log.read_text().split()[-1]) < (2 << 20) / resource.getpagesize()
+
+
 def undefined(x, out, way):
     out[:] = np.sqrt(-x) if way != "numbers" else 1
 

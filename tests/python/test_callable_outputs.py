@@ -1,9 +1,12 @@
 """What the outputs of a Python function are compared with, and what a result says of it."""
 
+import array
+import collections
 import dataclasses
 import datetime
 import functools
 import itertools
+import random
 import time
 
 import numpy as np
@@ -67,9 +70,92 @@ def test_the_default_is_what_the_signature_has_among_the_values():
     assert default_of(default={"c": 3}) == {"c": 3, "kind": "b", "size": 1}
 
 
+@pytest.mark.parametrize("given, values, expected", [
+    (np.float32, [np.float64, np.float32], "float32"), (None, [1, None], "None"), ((2, 3), [(0, 0), (2, 3)], "(2, 3)"),
+    (twice, [double, twice], "twice"), (False, [1, 0], 0), (2.0, [1, 2], 2), (16, iter([8, 16]), 16), (4, np.array([2, 4]), 4), (5, [1, 2], 1)])
+def test_the_default_of_the_signature_may_be_any_object(given, values, expected):
+    def takes(c=given):
+        return 1.0
+
+    result = ergotune.tune_callable(takes, {"c": values}, verify=False, in_process=True, **QUICK)
+    assert result.document["default"]["configuration"] == {"c": expected}
+
+
 @dataclasses.dataclass
 class Found:
     count: int
+
+
+@dataclasses.dataclass
+class State:
+    held: dict
+    step: int = 0
+    itself: object = None
+
+
+def state():
+    made = State({"u": [np.zeros(4), (np.zeros(4),)]})
+    made.itself = [made]
+    return {"s": made}
+
+
+def advance(s, c):
+    """One array in what the argument holds is written, another one is replaced."""
+    while s.step < 3:
+        s.held["u"][0][:] += 1 if c < 3 else 2
+        s.step += 1
+    s.held["u"][1] = (s.held["u"][1][0] + (2 if c == 2 else 1),)
+    s.more = c
+
+
+@pytest.mark.parametrize("in_process", [False, True])
+def test_arrays_in_arguments_are_restored_and_compared(in_process):
+    arguments = state()
+    for given in ({"setup": state}, {"arguments": arguments}):
+        result = ergotune.tune_callable(advance, {"c": [1, 2, 3, 4]}, in_process=in_process, **given, **QUICK)
+        assert list(statuses(result).values()) == ["ok", "wrong_result", "wrong_result", "wrong_result"] and "agree" in result.verified
+    s = arguments["s"]
+    assert s.step == 0 and not hasattr(s, "more") and not s.held["u"][0].any() and not s.held["u"][1][0].any()
+
+
+class Slots:
+    __slots__ = ("left",)
+
+    def __init__(self, left):
+        self.left = left
+
+    def take(self):
+        left = self.left
+        del self.left
+        return left
+
+
+TAKEN = {
+    "list": ([1, 2], list.pop), "deque": (collections.deque([1, 2]), collections.deque.pop), "dict": ({1: 2}, dict.popitem),
+    "set": ({1}, set.pop), "bytearray": (bytearray(b"ab"), bytearray.pop), "array": (array.array("i", [1, 2]), array.array.pop),
+    "attributes": (State({}), lambda value: vars(value).pop("step")), "slots": (Slots(1), Slots.take),
+    "random": (random.Random(1), random.Random.random), "RandomState": (np.random.RandomState(1), np.random.RandomState.rand),
+    "Generator": (np.random.default_rng(1), np.random.Generator.random),
+}
+
+
+@pytest.mark.parametrize("kind", TAKEN)
+def test_each_launch_has_what_arguments_held_at_first(kind):
+    value, take = TAKEN[kind]
+    taken = []
+
+    def uses(x, c):
+        taken.append(take(x[0]))
+        return taken[-1]
+
+    result = ergotune.tune_callable(uses, {"c": [1, 2]}, arguments={"x": (value,)}, in_process=True, **QUICK)
+    assert statuses(result) == {1: "ok", 2: "ok"} and len(taken) > 8 and {*taken, take(value)} == {taken[0]}
+
+
+def test_an_argument_that_the_first_launch_uses_up_is_refused_by_name():
+    with pytest.raises(ergotune.UserError, match="numbers"):
+        ergotune.tune_callable(lambda numbers, c: sum(numbers["all"]), {"c": [1, 2]}, arguments={"numbers": {"all": iter([1, 2])}},
+                               in_process=True, **QUICK)
 
 
 OUTPUTS = {
@@ -166,3 +252,21 @@ def test_a_result_in_which_nothing_worked_has_no_plot():
     result = ergotune.tune_callable(fails, {"c": [1, 2]}, verify=False, in_process=True, **QUICK)
     with pytest.raises(ValueError, match="not here"):
         result.plot()
+
+
+def test_messages_that_differ_in_numbers_are_one_failure():
+    def fails(c):
+        if c:
+            raise RuntimeError(f"{c} blocks are too many" if c < 4 else "not supported")
+
+    result = ergotune.tune_callable(fails, {"c": [0, 1, 2, 3, 4, 5]}, verify=False, in_process=True, **QUICK)
+    assert result.document["failures"][0]["count"] == 3 and "too many" in result.commonest_failure() and "too many" in str(result)
+
+
+def test_a_gain_within_its_interval_is_not_certain():
+    result = ergotune.tune_callable(lambda c: time.sleep(c / 100), {"c": [2, 0]}, verify=False, in_process=True, **QUICK)
+    for half_width in (0.05, 0.2):
+        result.document["gain"] = {"value": 1.1, "half_width": half_width}
+        for row in ("best", "default"):
+            result.document[row]["half_width"] = 0
+        assert ("not certain" in str(result)) == (half_width > 0.1)

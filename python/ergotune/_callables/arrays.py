@@ -196,8 +196,8 @@ def same(one: Any, other: Any) -> bool:
     if _is_torch(one):
         if one.is_floating_point() and one.element_size() == 1:
             one, other = one.view(_torch().uint8), other.view(_torch().uint8)
-    if _is_torch(one) or _is_cupy(one):
-        return bool(((one == other) | ((one != one) & (other != other))).all())
+    if (_is_torch(one) and _is_torch(other)) or (_is_cupy(one) and _is_cupy(other)):
+        return one.shape == other.shape and bool(((one == other) | ((one != one) & (other != other))).all())
     return bool(np.array_equal(_host(one), _host(other), equal_nan=_host(one).dtype.kind in "fc"))
 
 

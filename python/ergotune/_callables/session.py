@@ -14,7 +14,7 @@ from typing import Any, Callable, ContextManager, Dict, Iterable, Iterator, List
 
 from .. import _core
 from .._results import NOTHING_COMPARED
-from . import arrays
+from . import arrays, contents
 
 # -- what a callable raised, as the fault of a configuration ----------------------------------------------------------
 
@@ -123,6 +123,9 @@ class Kernel:
         self._call = call
         self._changed = changed
         self.changes_arguments = bool(changed)
+        self._used: List[Any] = [key for key in changed if isinstance(key, contents.Holder)]
+        #: A launch on what an earlier one has left may have nothing to do, or fail.
+        self.needs_reset = bool(self._used)
         self.resources = {name: int(value) for name, value in resources.items() if value is not None}
         self.order = order
         #: What readers of its results should know.
@@ -132,15 +135,21 @@ class Kernel:
         call = self._call
         try:
             with self._session.on_queue():
-                for _ in range(count):
+                for _ in range(count if not self._used else 0):  # as short as can be: it is timed
+                    call()
+                for _ in range(count if self._used else 0):
+                    if not self._session.is_fresh:
+                        self._session.restore(self._used)
+                    self._session.is_fresh = False
                     call()
         except Exception as error:
             raise as_fault(error) from error
 
     def restore(self) -> None:
-        """The arrays among the arguments that a launch changes get their first contents back."""
+        """What a launch changes in the arguments gets its first contents back."""
         try:
             self._session.restore(self._changed)
+            self._session.is_fresh = True
         except Exception as error:
             raise as_fault(error) from error
 
@@ -158,11 +167,14 @@ class Session:
         self._number = int(number) if number.isdigit() else 0
         self._scales: Dict[str, float] = {}  # root mean square of each expected output
         self._unchanged: List[Any] = []  # arguments that no configuration changes where the default has no output
+        self.is_fresh = False  # nothing was launched since the last Kernel.restore()
         self._left: Optional[List[Any]] = None  # arguments that the first configuration leaves as they were, None before it
         try:
             with self.on_queue():
                 with self._limited("setup()", "setup() is part of each worker's start"):
                     made = work.setup() if work.setup else work.arguments
+                if work.setup and work.limit:
+                    _core.begin_allocation_limits()
                 self._take(made)
                 self._synchronise()  # what the caller has queued on other streams
                 self._originals = {key: arrays.saved(array) for key, array in self._arrays.items()}
@@ -202,8 +214,14 @@ class Session:
         if why := why_not_callable(self._work.function, made, self._work.values):
             raise Fault("user", why)
         given = [*enumerate(self._positional), *self._named.items()]
-        #: The arrays among the arguments, by position or name.
-        self._arrays: Dict[Any, Any] = {key: value for key, value in given if arrays.is_array(value)}
+        self._given = given
+        try:
+            found = list(contents.found_in(given))
+        except contents.NotRestored as error:
+            raise Fault("user", str(error)) from error
+        #: The arrays among the arguments and in what these hold, by position, name or path.
+        self._arrays: Dict[Any, Any] = {key: value for key, value in found if arrays.is_array(value)}
+        self._holders = [contents.Holder(key, value) for key, value in found if not arrays.is_array(value)]
 
     def on_queue(self) -> ContextManager[None]:
         """Frameworks launch on the queue that is timed."""
@@ -212,15 +230,22 @@ class Session:
     def _synchronise(self) -> None:
         arrays.synchronise(list(self._arrays.values()))
 
+    def _arrays_now(self) -> Dict[Any, Any]:
+        """What holds arrays may hold others since the launch."""
+        return {key: value for key, value in contents.found_in(self._given) if arrays.is_array(value)} if self._holders else self._arrays
+
     def _copies(self) -> Dict[Any, Any]:
-        return {key: arrays.copy(array) for key, array in self._arrays.items()}
+        return {key: arrays.copy(array) for key, array in self._arrays_now().items()}
 
     def _restore(self) -> None:
-        self.restore(list(self._starts))
+        self.restore([*self._holders, *self._starts])
 
     def restore(self, keys: Iterable[Any]) -> None:
         for key in keys:
-            arrays.fill(self._arrays[key], self._starts[key])
+            if isinstance(key, contents.Holder):
+                key.restore()
+            else:
+                arrays.fill(self._arrays[key], self._starts[key])
 
     def close(self) -> None:
         """The caller's arrays get their contents back."""
@@ -294,7 +319,7 @@ class Session:
         return None
 
     def _changed(self, after: Mapping[Any, Any]) -> Dict[Any, Any]:
-        return {key: contents for key, contents in after.items() if not arrays.same(contents, self._starts[key])}
+        return {key: array for key, array in after.items() if key not in self._starts or not arrays.same(array, self._starts[key])}
 
     def _rewritten(self, call: Callable[[], Any]) -> Dict[Any, Any]:
         """Arguments that held the right outputs before anything ran, for example from an earlier call. They begin with zeros from now on."""
@@ -317,11 +342,14 @@ class Session:
         if self._expected is None:
             return ""
         arguments, returned = self._expected
+        now = self._arrays_now()
         for key, expected in arguments.items():
-            self._compare(f"argument {key!r}", self._arrays[key], expected)
-        for key in self._unchanged:
-            if not arrays.same(self._arrays[key], self._starts[key]):
-                self._compare(f"argument {key!r}, which the default configuration leaves as it was", self._arrays[key], self._starts[key])
+            if key not in now:
+                raise Fault("wrong", f"argument {key!r}: there is no array")
+            self._compare(f"argument {key!r}", now[key], expected)
+        changed = self._changed(now) if self._unchanged else {}
+        for key in filter(changed.__contains__, self._unchanged):
+            self._compare(f"argument {key!r}, which the default configuration leaves as it was", now[key], self._starts[key])
         if returned is None:
             return ""
         actual = arrays.leaves(result)
@@ -369,9 +397,13 @@ class Session:
                 remark = self._check(result)
                 resources = _resources(maker) or _resources(result)
                 written, also = self._written_by()
+                holders = [holder for holder in self._holders if holder.changed()]
             if also:
                 remark += f"{remark and '; '}it changes {', '.join(map(repr, also))}, which another configuration leaves as it was"
-            return Kernel(self, call, resources, arrays.order(), written, remark)
+            if holders and not self._on_cpu:
+                remark += (f"{remark and '; '}it changes {', '.join(repr(holder.name) for holder in holders)}, which on a GPU is not restored between "
+                           "launches: later ones may have less to do")
+            return Kernel(self, call, resources, arrays.order(), [*holders, *written] if self._on_cpu else written, remark)
         except Exception as error:
             raise as_fault(error) from error
 
@@ -379,7 +411,7 @@ class Session:
         """The arguments to reset before launches, and those that the configuration that ran last changes and the first one did not."""
         if self._written is not None and (self._expected is None or not self._on_cpu):  # on a GPU a comparison takes longer than many a launch
             return self._written, []
-        changed = list(self._changed(self._arrays))
+        changed = [key for key in self._changed(self._arrays_now()) if key in self._arrays]
         if self._left is None:
             self._left = [key for key in self._arrays if key not in changed]
         also = [key for key in changed if key in self._left]
@@ -390,6 +422,7 @@ class Session:
     def _run(self, texts: Mapping[str, str]) -> Tuple[Callable[[], Any], Any, Any]:
         """What is launched, what it returned, and what the function returned."""
         self._restore()
+        self.is_fresh = False
         call: Callable[[], Any] = functools.partial(self._work.function, *self._positional, **self._named, **self._work.configuration(texts))
         made = result = call()
         if callable(made) and not arrays.is_array(made):

@@ -137,10 +137,9 @@ def _defaults_of(function: Callable[..., Any], space: Mapping[str, Values]) -> D
     found: Dict[str, Any] = {}
     with contextlib.suppress(TypeError, ValueError):
         for name, parameter in inspect.signature(function).parameters.items():
-            given, values = parameter.default, space.get(name)
-            if isinstance(given, (bool, int, float, str)) and isinstance(values, (list, tuple, range)) and \
-                    any(type(value) is type(given) and value == given for value in values):
-                found[name] = given
+            values = space.get(name)
+            if parameter.default is not parameter.empty and isinstance(values, Iterable) and kept(parameter.default) in map(kept, values):
+                found[name] = parameter.default
     return found
 
 
@@ -193,8 +192,9 @@ def tune_callable(
             configuration; otherwise in this process, and a note reports it.
         space: by parameter its values, any objects (a number or a text is one value), or a function of earlier parameters (by name, or of a dict)
             that returns them.
-        arguments: a tuple, or a dict of keyword arguments. Arrays (NumPy, PyTorch, CuPy, ``__cuda_array_interface__``) have their
-            original contents whenever a configuration begins, and after the session.
+        arguments: a tuple, or a dict of keyword arguments. Arrays (NumPy, PyTorch, CuPy, ``__cuda_array_interface__``), lists, dicts,
+            sets, generators of random numbers, and what lists, dicts and attributes of objects hold, have their original contents
+            whenever a configuration begins, and after the session.
         setup: function() that makes the arguments in the process that measures.
         verify: reference function of the arguments (of those that it names, where they are a dict). It returns what ``function`` should
             return; or a dict of the arguments that ``function`` writes, by name or position; or it writes into the arguments
@@ -233,6 +233,7 @@ def tune_callable(
     if setup is not None and (not isinstance(arguments, tuple) or arguments):
         raise TypeError("arguments and setup both make the arguments: give one of them")
     _plain_settings(settings, tune_callable.__kwdefaults__)
+    space = {parameter: list(values) if isinstance(values, (Iterator, list, tuple)) else values for parameter, values in space.items()}
     default = {**_defaults_of(function, space), **(default or {})}
     if unknown := [parameter for parameter in default if parameter not in space]:
         raise TypeError(f"default names {unknown[0]!r}, which is not a parameter of the space")
@@ -250,7 +251,6 @@ def tune_callable(
     if not isinstance(restrictions, Iterable):
         raise TypeError(f"restrictions is a condition as text, a function, or a list of them, not {restrictions!r}")
     work = Work(function, arguments, setup, verify, compile, absolute_tolerance, relative_tolerance)
-    space = {parameter: list(values) if isinstance(values, (Iterator, list, tuple)) else values for parameter, values in space.items()}
     chosen = [value for values in space.values() if isinstance(values, list) for value in values if callable(value)]
     depends_on = identity((function, setup, verify, *chosen), arguments, version)
     depends_on += f"\nverified: {verify if verify is None or verify is False else 'by a function'} {absolute_tolerance} {relative_tolerance}"

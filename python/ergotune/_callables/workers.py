@@ -128,6 +128,7 @@ def _load(folder: str) -> Work:
             raise Fault("user", f"a worker process cannot import the script: {describe(error)}") from error
         finally:
             importing_main = False
+    _core.begin_allocation_limits()  # before arguments are read, which a program has without
     try:
         work = pickle.loads((Path(folder) / "work.pickle").read_bytes())
     except Exception as error:

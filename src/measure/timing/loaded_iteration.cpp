@@ -183,6 +183,10 @@ bool LoadedIteration::changes_own_inputs() const {
   return std::ranges::any_of(loaded_, [](const auto& kernel) { return kernel->changes_own_inputs(); });
 }
 
+bool LoadedIteration::needs_reset() const {
+  return std::ranges::any_of(loaded_, [](const auto& kernel) { return kernel->needs_reset(); });
+}
+
 void LoadedIteration::reset_own_inputs() {
   for (const auto& kernel : loaded_) kernel->reset_own_inputs();
 }

@@ -37,6 +37,7 @@ class LoadedIteration {
   LoadedKernel& bound_kernel(const WorkloadStep& step) { return *loaded_[step.kernel]; }
   /// Whether launches change what they read and no buffer of the problem holds.
   bool changes_own_inputs() const;
+  bool needs_reset() const;
   void reset_own_inputs();
   /// The first launch of a kernel in the iteration.
   struct FirstLaunch {
