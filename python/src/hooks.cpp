@@ -149,8 +149,11 @@ Verifier python_verifier(const py::function& function) {
         expected[py::str(output.argument->name)] = array_of(*output.argument, output.expected);
     }
     try {
-      const bool right = py::bool_((*held)(actual, expected)).cast<bool>();
-      if (!right) message = "the verification function rejects the outputs";
+      const py::object answer = (*held)(actual, expected);
+      const bool right = py::bool_(answer).cast<bool>();
+      if (!right)
+        message = answer.is_none() ? "the verification function returned None: return True where the outputs are right"
+                                   : "the verification function rejects the outputs";
       return right;
     } catch (py::error_already_set& error) {
       note_interruption(error);

@@ -196,6 +196,58 @@ def test_what_cannot_be_compared_beside_what_can_is_noted():
     assert "agree" in result.verified and any("object" in warning for warning in result.best_measurement["warnings"])
 
 
+def in_place(x, c):
+    x *= 2
+    return {"mean": x.mean() if c == 1 else -1.0}
+
+
+def in_place_reference(x):
+    x *= 2
+
+
+def test_a_returned_value_that_the_reference_does_not_return_is_noted():
+    result = ergotune.tune_callable(in_place, {"c": [1, 2]}, arguments=(np.arange(1.0, 9),), verify=in_place_reference, **QUICK)
+    assert set(statuses(result).values()) == {"ok"}
+    assert all(m["warnings"] for m in result.measurements)
+
+
+def count_letters(text, c):
+    return collections.Counter(text if c < 3 else text + "a")
+
+
+def letters(text):
+    return collections.Counter(text)
+
+
+def test_a_reference_may_return_a_dict_of_what_the_function_returns():
+    result = ergotune.tune_callable(count_letters, {"c": [1, 2, 3]}, arguments={"text": "abracadabra"}, verify=letters, **QUICK)
+    assert statuses(result) == {1: "ok", 2: "ok", 3: "wrong_result"}
+    with pytest.raises(ergotune.UserError):
+        ergotune.tune_callable(count_letters, {"c": [1, 2]}, arguments={"text": "abracadabra"}, verify=lambda text: {}, **QUICK)
+
+
+def test_a_data_frame_is_an_argument():
+    pandas = pytest.importorskip("pandas")
+
+    def summed(frame, c):
+        if c == 2:
+            frame["new"] = frame["a"] * 0
+            frame["a"] *= 2
+            return frame["a"].sum() / 2
+        return frame["a"].sum()
+
+    frame = pandas.DataFrame({"a": np.arange(1.0, 9), "b": list("abcdefgh")})
+    first = frame.copy()
+    result = ergotune.tune_callable(summed, {"c": [2, 1]}, arguments={"frame": frame}, in_process=True, **QUICK)
+    assert statuses(result) == {1: "ok", 2: "ok"} and frame.equals(first)
+
+
+@pytest.mark.parametrize("in_process", [False, True])
+def test_random_results_fail_with_the_remedy(in_process):
+    result = ergotune.tune_callable(lambda c: np.random.default_rng().random(4), {"c": [1]}, in_process=in_process, **QUICK)
+    assert statuses(result) == {1: "wrong_result"} and "verify=" in result.measurements[0]["message"]
+
+
 def test_a_stored_result_says_what_verified_it(tmp_path):
     def double(c):
         return 2.0

@@ -46,7 +46,14 @@ def _is_pycuda(value: Any) -> bool:
     return hasattr(value, "gpudata")
 
 
+def is_frame(value: Any) -> bool:
+    """A DataFrame of pandas."""
+    return "pandas" in sys.modules and isinstance(value, sys.modules["pandas"].DataFrame)
+
+
 def is_array(value: Any) -> bool:
+    if is_frame(value):
+        return False
     return isinstance(value, np.ndarray) or _is_torch(value) or _is_cupy(value) or _is_foreign(value) or (
         not isinstance(value, (np.generic, type)) and hasattr(value, "__array__") and hasattr(value, "shape"))
 

@@ -48,7 +48,7 @@ def _attributes(value: Any) -> Dict[str, Any]:
 
 
 class Holder:
-    """A list, dict or set, a generator of random numbers, or an object with attributes, and what it held at first."""
+    """A list, dict, set or DataFrame, a generator of random numbers, or an object with attributes, and what it held at first."""
 
     def __init__(self, name: str, value: Any) -> None:
         self.name = name
@@ -59,12 +59,16 @@ class Holder:
     def held(self) -> Any:
         if self._state:
             return pickle.dumps(self._state[0]())
+        if arrays.is_frame(self._value):
+            return self._value.copy()
         return self._value.copy() if isinstance(self._value, set) else dict(self._value) if isinstance(self._value, dict) else \
             self._value[:] if isinstance(self._value, _SEQUENCES) else \
             list(self._value) if isinstance(self._value, deque) else _attributes(self._value)
 
     def changed(self) -> bool:
         now, first = self.held(), self._first
+        if arrays.is_frame(now):
+            return not now.equals(first)
         if isinstance(now, dict):
             now, first = [*now, *now.values()], [*first, *first.values()]
         if isinstance(now, list):
@@ -77,6 +81,8 @@ class Holder:
         value, first = self._value, self._first
         if self._state:
             self._state[1](pickle.loads(first))
+        elif arrays.is_frame(value):
+            value.__init__(first.copy())
         elif isinstance(value, (dict, set)):
             value.clear()
             value.update(first)
@@ -110,7 +116,7 @@ def found_in(given: Iterable[Tuple[Any, Any]]) -> Iterator[Tuple[Any, Any]]:
             inside = [(f"{name}[{key!r}]", item) for key, item in value.items()]
         elif isinstance(value, (list, tuple, deque)):
             inside = [(f"{name}[{number}]", item) for number, item in enumerate(value)]
-        elif isinstance(value, (set, bytearray, array.array)) or _random_state(value):
+        elif isinstance(value, (set, bytearray, array.array)) or _random_state(value) or arrays.is_frame(value):
             pass
         elif inspect.ismodule(value) or callable(value):
             continue  # a function, a compiled kernel or a model keeps what it has cached

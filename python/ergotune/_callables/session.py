@@ -281,12 +281,15 @@ class Session:
                 raise Fault("user", "verify changed none of the arguments and returned nothing: nothing can be compared; "
                             "return what is expected")
             return changed, None
-        if not isinstance(returned, Mapping):
+        named = isinstance(returned, Mapping) and any(key in self._arrays for key in returned)
+        if isinstance(returned, Mapping) and not returned:
+            raise Fault("user", "verify returns an empty dict: nothing can be compared; return what is expected")
+        if not named:
             return {}, arrays.leaves(returned, copied=True)
         for key, value in returned.items():
             if key not in self._arrays:
-                raise Fault("user", f"verify names {key!r}, which is not an array among the arguments; there are "
-                            f"{', '.join(map(repr, self._arrays))}")
+                raise Fault("user", f"verify returns a dict of arguments, in which {key!r} is not an array among them ({', '.join(map(repr, self._arrays))}); "
+                            "where the function returns a dict, return a list that holds it")
             if not arrays.difference(self._starts[key], value, 0, 0):
                 raise Fault("user", f"the argument {key!r} holds what verify expects before anything has run, so that a configuration "
                             "that writes nothing would be right: fill it with other contents")
@@ -350,9 +353,11 @@ class Session:
         changed = self._changed(now) if self._unchanged else {}
         for key in filter(changed.__contains__, self._unchanged):
             self._compare(f"argument {key!r}, which the default configuration leaves as it was", now[key], self._starts[key])
-        if returned is None:
-            return ""
         actual = arrays.leaves(result)
+        if returned is None:
+            given = list(map(id, self._arrays.values()))
+            beside = any(arrays.is_numeric(leaf) and id(leaf) not in given for leaf in actual)
+            return "what it returns is not compared: the reference states contents of arguments only" if beside else ""
         if len(actual) != len(returned):
             if self._work.references:
                 raise Fault("wrong", f"it returns {len(actual)} values and the default configuration {len(returned)}")
@@ -394,7 +399,13 @@ class Session:
         try:
             with self.on_queue():
                 call, result, maker = self._run(json.loads(texts))
-                remark = self._check(result)
+                try:
+                    remark = self._check(result)
+                except Fault as fault:
+                    if fault.kind == "wrong" and json.loads(texts) in self._work.references[:1]:
+                        raise Fault("wrong", f"{fault}; these are outputs of the same configuration: if they are random, give the function a seed, or a "
+                                    "reference by verify= with tolerances") from fault
+                    raise
                 resources = _resources(maker) or _resources(result)
                 written, also = self._written_by()
                 holders = [holder for holder in self._holders if holder.changed()]

@@ -197,8 +197,8 @@ def tune_callable(
             whenever a configuration begins, and after the session.
         setup: function() that makes the arguments in the process that measures.
         verify: reference function of the arguments (of those that it names, where they are a dict). It returns what ``function`` should
-            return; or a dict of the arguments that ``function`` writes, by name or position; or it writes into the arguments
-            itself and returns nothing. None: the outputs of the default configuration are expected of all. False: outputs are not
+            return; or a dict of the arguments that ``function`` writes, by name or position (one without any of their names is what
+            ``function`` should return); or it writes into the arguments itself and returns nothing. None: the outputs of the default configuration are expected of all. False: outputs are not
             checked. What is no number or array is compared by ``==``.
         default: values of the default configuration; of a parameter that is not named, the default in the function's signature if it is
             among the values, else the first value.
@@ -232,6 +232,8 @@ def tune_callable(
     _check_keywords(function, space)
     if setup is not None and (not isinstance(arguments, tuple) or arguments):
         raise TypeError("arguments and setup both make the arguments: give one of them")
+    if "executor" in settings:
+        raise TypeError("executor= is for problems (ergotune.tune); functions are called in one worker for each of devices=")
     _plain_settings(settings, tune_callable.__kwdefaults__)
     space = {parameter: list(values) if isinstance(values, (Iterator, list, tuple)) else values for parameter, values in space.items()}
     default = {**_defaults_of(function, space), **(default or {})}

@@ -216,7 +216,8 @@ void print_best(const RankedResults& ranked) {
       fmt::print("  {:<12} {}\n", name, reported(best, name, ranked.results, ranked.results.rows[row].rounds));
   }
   if (const auto error = best.quantities.find("error"); error != best.quantities.end())
-    fmt::print("  {:<12} outputs agree, largest relative error {:.2g} ({})\n", "verified", error->second.value,
+    fmt::print("  {:<12} outputs agree{} ({})\n", "verified",
+               error->second.n == 0 ? "" : fmt::format(", largest relative error {:.2g}", error->second.value),
                error->second.method);
   const auto violates = [&](std::size_t other) {
     return ranked.objective.violates_condition(ranked.measurement(other));

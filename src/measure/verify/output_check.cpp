@@ -294,10 +294,12 @@ bool OutputCheck::passes_user_verifier(Measurement& result) {
     if (expected_ && expected_->contains(name)) view.expected = expected_->at(name);
     views.push_back(view);
   }
-  double error = 0;
+  double error = std::numeric_limits<double>::quiet_NaN();
   std::string message;
   const bool is_right = verifier_(views, message, error);
-  result.quantities["error"] = {error, 0, 1, "verification by the user's function", {}, Provenance::measured};
+  // Python's functions answer yes or no
+  const std::int64_t n = std::isnan(error) ? 0 : 1;
+  result.quantities["error"] = {n ? error : 0, 0, n, "verification by the user's function", {}, Provenance::measured};
   if (!is_right) result.message = message.empty() ? "the user's verification rejects the outputs" : message;
   return is_right;
 }
