@@ -96,7 +96,7 @@ def _rows(result: Result) -> List[Tuple[str, str]]:
         rows.append((f"{name} ({unit})" if unit else name, f"{value:.5g}{interval}"))
     if "error" in measurement["quantities"]:
         error = value_of(measurement, "error")
-        largest = f", largest relative error {error['value']:.2g}" if measurement["quantities"]["error"]["samples"] else ""
+        largest = f", largest relative error {error['value']:.2g}" if measurement["quantities"]["error"]["n"] else ""
         rows.append(("verified", f"outputs agree{largest} ({error['method']})"))
     elif result.verified:
         rows.append(("verified", result.verified))
