@@ -59,8 +59,8 @@ DeviceInfo absent_gpu(const Problem& problem, const DeviceLimits& limits) {
   return info;
 }
 
-/// Returns the most threads of a block by the source's __launch_bounds__; nullopt without it, or if it is not the name
-/// of a number.
+/// Returns the most threads of a block by the source's __launch_bounds__; nullopt without it, or if it is no number,
+/// parameter or name of a number.
 std::optional<double> launch_bound(const Kernel& kernel, const KernelSource& source, const Scope& scope) {
   std::string name = kernel.function.text().substr(0, kernel.function.text().find('<'));
   name.erase(0, name.rfind(':') + 1);
@@ -68,7 +68,7 @@ std::optional<double> launch_bound(const Kernel& kernel, const KernelSource& sou
     const std::string bound = function.name == name ? draft::launch_bound_in(function.head) : std::string();
     if (bound.empty()) continue;
     if (const Value* const own = scope(bound)) return own->as_real();
-    return draft::source_value(source.text, bound);
+    return draft::named_number(source.text, bound);
   }
   return std::nullopt;
 }

@@ -32,7 +32,7 @@ std::string CompileCache::key(const CompileJob& job, const std::string& compiler
   add_part(all, compiler_identity);
   add_part(all, to_string(job.language));
   add_part(all, job.source);
-  add_part(all, hash_of_includes(job.source, job.include_folders));
+  add_part(all, hash_of_includes(job.source, job.include_folders, job.options));
   add_part(all, job.function);
   for (const auto& [name, value] : job.defines) {
     add_part(all, name);

@@ -90,5 +90,25 @@ TEST(CompileCache, EveryPartOfAJobChangesItsKey) {
   EXPECT_EQ(keys.size(), 9u);
 }
 
+TEST(CompileCache, FilesThatOptionsNameChangeTheKey) {
+  TemporaryFolder folder;
+  const std::string here = folder.path().string();
+  for (const std::vector<std::string>& options : {std::vector<std::string>{"-I" + here},
+                                                  {"-I", here},
+                                                  {"-O2 -isystem " + here},
+                                                  {"-include", here + "/a.h"},
+                                                  {here + "/a.h"}}) {
+    CompileJob job;
+    job.source = "#include <a.h>\n";
+    job.options = options;
+    std::set<std::string> keys;
+    for (const char* text : {"1", "2", "#include \"b.h\"", "1"}) {
+      folder.write("a.h", text);
+      keys.insert(CompileCache::key(job, "x"));
+    }
+    EXPECT_EQ(keys.size(), 3u) << options.front();
+  }
+}
+
 }  // namespace
 }  // namespace ergotune

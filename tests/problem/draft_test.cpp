@@ -1810,6 +1810,17 @@ TEST_F(Draft, ABlockHasNoMoreThreadsThanTheLaunchBound) {
                     "  if (i < n && j < m) x[j * n + i] = 1;\n}\n")
                   .text,
               ContainsRegex("restrictions = [^\n]*BLOCK_SIZE_X \\* BLOCK_SIZE_Y <= 128"));
+  // a bound that the parameters change is none of them
+  for (const char* bound : {"TX * TY", "MOST"})
+    EXPECT_THAT(
+        draft("tile.cu", fmt::format("#ifndef TX\n#define TX 128\n#endif\n#ifndef TY\n#define TY 1\n#endif\n"
+                                     "#define MOST (TX * TY)\n"
+                                     "__global__ void __launch_bounds__({}) h(float* x, int n, int m) {{\n"
+                                     "  int i = blockIdx.x * TX + threadIdx.x, j = blockIdx.y * TY + threadIdx.y;\n"
+                                     "  if (i < n && j < m) x[j * n + i] = 1;\n}}\n",
+                                     bound))
+            .text,
+        Not(ContainsRegex("<= 128")));
 }
 
 TEST_F(Draft, SeesWritesOfAFunctionThatTakesAReference) {

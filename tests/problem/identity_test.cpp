@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <set>
 #include <string>
 
 #include "base/files.hpp"
@@ -86,6 +87,21 @@ class IdentityTest : public ::testing::Test {
   const std::filesystem::path root = temporary.path();
   const std::filesystem::path folder = root / "a";
 };
+
+TEST_F(IdentityTest, FilesThatOptionsNameDetermineResults) {
+  for (const std::string& option : {"-I" + (folder / "elsewhere").string(), (folder / "elsewhere/far.h").string()}) {
+    std::string text = kProblem;
+    text.replace(text.find("-O2"), 3, option);
+    put(folder / "options.toml", text);
+    put(folder / "stencil.c", "#include <far.h>\nvoid stencil(float* in, float* out, int n) {}\n");
+    std::set<std::string> identities;
+    for (const char* contents : {"#define FAR 1\n", "#define FAR 2\n"}) {
+      put(folder / "elsewhere/far.h", contents);
+      identities.insert(identity_of(load_problem(folder / "options.toml")));
+    }
+    EXPECT_EQ(identities.size(), 2u) << option;
+  }
+}
 
 TEST_F(IdentityTest, WhereItStandsAndWhatItIsCalledDoesNotCount) {
   const std::string identity = now();

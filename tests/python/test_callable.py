@@ -566,6 +566,27 @@ def test_a_script_gives_its_functions_to_workers(tmp_path):
         assert done.returncode != 0 and "__main__" in done.stderr
 
 
+@pytest.mark.parametrize("late, noted", [("", False), ("SIZE = 500\n    ", True)])
+def test_a_global_that_workers_have_with_another_value_is_noted(tmp_path, late, noted):
+    script = tmp_path / "script.py"
+    script.write_text(f"""
+import sys
+import numpy as np
+import ergotune
+
+SIZE = int(sys.argv[1])
+
+def work(n):
+    return np.arange(SIZE).sum()
+
+if __name__ == "__main__":
+    {late}result = ergotune.tune_callable(work, {{"n": [1, 2]}}, device="host", confirm=False, max_seconds=0.02, quiet=True)
+    print(bool(result.best_measurement["warnings"]))
+""")
+    done = subprocess.run([sys.executable, str(script), "400"], capture_output=True, text=True, timeout=120)
+    assert done.stdout.split() == [str(noted)], done.stderr
+
+
 def test_interrupting_a_callable_of_this_process():
     def work(n):
         ctypes.pythonapi.PyErr_CheckSignals()

@@ -102,6 +102,8 @@ class Work:
     references: List[Dict[str, str]] = field(default_factory=list)
     #: In a worker: s that setup, verify and the default configuration may take before anything is measured, and what sets them.
     limit: Optional[Tuple[float, str]] = None
+    #: What readers of every result should know.
+    note: str = ""
 
     def configuration(self, texts: Mapping[str, str]) -> Dict[str, Any]:
         return {name: known[texts[name]] if texts[name] in known else _literal(texts[name]) for name, known in self.values.items()}
@@ -409,6 +411,8 @@ class Session:
                 resources = _resources(maker) or _resources(result)
                 written, also = self._written_by()
                 holders = [holder for holder in self._holders if holder.changed()]
+            if self._work.note:
+                remark = f"{self._work.note}{remark and '; '}{remark}"
             if also:
                 remark += f"{remark and '; '}it changes {', '.join(map(repr, also))}, which another configuration leaves as it was"
             if holders and not self._on_cpu:

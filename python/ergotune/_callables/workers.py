@@ -10,9 +10,10 @@ import os
 import pickle
 import sys
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, Optional, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 
 from .. import _command, _core
+from .identity import fingerprint
 from .session import Fault, Session, Work, compile_beforehand, describe
 
 #: Set while a worker imports the main module: to tune then would begin it all over again.
@@ -93,8 +94,12 @@ def send(work: Work, folder: str, limit: Tuple[float, str]) -> Optional[str]:
         return f"it cannot be pickled ({type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''})"
     (Path(folder) / "work.pickle").write_bytes(data)
     needs_main = b"__main__" in data or b"__mp_main__" in data
-    (Path(folder) / "main.pickle").write_bytes(pickle.dumps(main if needs_main else None))
+    (Path(folder) / "main.pickle").write_bytes(pickle.dumps((main if needs_main else None, _fingerprints(work))))
     return None
+
+
+def _fingerprints(work: Work) -> List[str]:
+    return [fingerprint(called) if callable(called) else "" for called in (work.function, work.setup, work.verify)]
 
 
 def _main_module() -> Optional[Dict[str, Any]]:
@@ -105,7 +110,7 @@ def _main_module() -> Optional[Dict[str, Any]]:
     if getattr(main, "__spec__", None) is None and not os.path.exists(getattr(main, "__file__", None) or ""):
         return None
     given = spawn.get_preparation_data("ergotune")
-    return {name: given[name] for name in ("sys_path", "dir", "orig_dir", "init_main_from_name", "init_main_from_path") if name in given}
+    return {name: given[name] for name in ("sys_path", "sys_argv", "dir", "orig_dir", "init_main_from_name", "init_main_from_path") if name in given}
 
 
 def serve(folder: str) -> None:
@@ -117,7 +122,7 @@ def serve(folder: str) -> None:
 
 def _load(folder: str) -> Work:
     global importing_main
-    main = pickle.loads((Path(folder) / "main.pickle").read_bytes())
+    main, fingerprints = pickle.loads((Path(folder) / "main.pickle").read_bytes())
     if main:
         from multiprocessing import spawn
 
@@ -135,4 +140,7 @@ def _load(folder: str) -> Work:
         raise Fault("user", f"the callable cannot be loaded in a worker process: {describe(error)}; in_process=True runs it in this "
                     "one") from error
     assert isinstance(work, Work)
+    if main and _fingerprints(work) != fingerprints:
+        work = dataclasses.replace(work, note="the function, or what it uses, is another one in the worker process: what the script sets after it was "
+                                   "imported, such as a global, has its first value there; give it as an argument, or use in_process=True")
     return work

@@ -197,6 +197,8 @@ class HostCompiler : public Compiler {
     for (const auto& include : job.include_folders) command.push_back("-I" + include);
     command.insert(command.end(), job.options.begin(), job.options.end());
     command.insert(command.end(), {"-o", object, source});
+    for (const std::string& option : job.options)  // of a library the linker takes what is missing by then
+      if (option.starts_with("-l")) command.push_back(option);
     if (fortran) {
       const std::string call = folder.file("call.c"), call_object = folder.file("call.o");
       write_source(call, call_of_fortran(job));

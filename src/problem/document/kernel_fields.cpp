@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/files.hpp"
 #include "base/hash.hpp"
 #include "problem/checks.hpp"
 #include "problem/document/fields.hpp"
@@ -166,7 +167,7 @@ std::vector<KernelSource> read_sources(const Table& kernel) {
 }
 
 /// Returns what determines results: the text of a source and the files that it includes, without comments.
-Node identity_of(const KernelSource& source) {
+Node identity_of(const KernelSource& source, const std::vector<std::string>& options) {
   Node node(Node::Entries{});
   const bool compiled = is_compiled_code(source.text);
   const auto text_of = [&](const std::string& text) {
@@ -176,9 +177,19 @@ Node identity_of(const KernelSource& source) {
   if (compiled) return node;
   std::vector<std::string> folders;
   for (const auto& folder : include_folders_of(source)) folders.push_back(folder.string());
+  const OptionFiles named = files_of_options(options);
+  folders.insert(folders.end(), named.folders.begin(), named.folders.end());
   Node::List included;
-  for (const auto& [name, text, path] : included_files(source.text, folders))
-    included.push_back(Node::List{name, text_of(text)});
+  const auto add = [&](const std::string& of) {
+    for (const auto& [name, text, path] : included_files(of, folders))
+      included.push_back(Node::List{name, text_of(text)});
+  };
+  add(source.text);
+  for (const std::string& file : named.files) {
+    const std::string text = read_file(file).value_or("");
+    included.push_back(Node::List{file, content_hash(text)});
+    add(text);
+  }
   if (!included.empty()) node.set("included", std::move(included));
   return node;
 }
@@ -193,7 +204,10 @@ Node write_sources(const Kernel& kernel, Form form) {
   for (const KernelSource* source : sources) {
     const std::string language = to_string(source->language);
     if (node.find(language)) continue;
-    Node value = form == Form::identity ? identity_of(*source) : write_fields(*source, form, {}, true);
+    std::vector<std::string> options;
+    for (const auto& [where, list] : kernel.options)
+      for (const Template& option : list) options.push_back(option.text());
+    Node value = form == Form::identity ? identity_of(*source, options) : write_fields(*source, form, {}, true);
     // marks the folders as known
     if (form != Form::identity && source->include_folders.empty()) value.set("include_folders", Node::List{});
     node.set(language, std::move(value));

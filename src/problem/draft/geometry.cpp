@@ -160,7 +160,7 @@ class GeometryReader {
   std::string launch_bound() const {
     const std::string bound = launch_bound_in(source_.kernel.head);
     if (names_.tunable.contains(bound)) return names_.in_expressions(bound);
-    const auto threads = source_.value(bound);
+    const auto threads = named_number(source_.all, bound);
     return threads ? std::to_string(*threads) : std::string();
   }
 

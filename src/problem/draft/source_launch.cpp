@@ -306,6 +306,13 @@ std::string definition_of(const std::string& text, const std::string& name, std:
   return without_parentheses(found);
 }
 
+std::optional<long> named_number(const std::string& source, const std::string& text) {
+  if (const auto number = whole_number(text)) return number;
+  if (text.empty() || !std::ranges::all_of(text, kernel_source::in_identifier)) return std::nullopt;
+  const std::string plain = kernel_source::blank_comments(source);
+  return whole_number(std::string(trimmed(definition_of(plain, text, plain.size()))));
+}
+
 std::string allocated_bytes(const std::string& text, const std::string& buffer, std::size_t end) {
   std::string bytes;
   for (const std::size_t behind : ends_of(text, buffer, end)) {

@@ -30,6 +30,8 @@ std::optional<long> source_value(const std::string& source, const std::string& e
 /// Returns what the last "#define NAME VALUE", "NAME = VALUE" or "NAME, OTHER = VALUE, OTHER" before `end` gives a
 /// name, in a text without comments; empty if there is none.
 std::string definition_of(const std::string& text, const std::string& name, std::size_t end);
+/// Returns a whole number, or that which a name is defined as; nullopt for an expression, which parameters may change.
+std::optional<long> named_number(const std::string& source, const std::string& text);
 /// Returns the bytes that the host allocates for a buffer before `end` (clCreateBuffer, cl::Buffer, cl.Buffer,
 /// cudaMalloc; malloc and std::vector, also for "x.data()"), in a text without comments; empty if it is not found.
 std::string allocated_bytes(const std::string& text, const std::string& buffer, std::size_t end);

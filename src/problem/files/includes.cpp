@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 #include <optional>
 #include <set>
 #include <unordered_map>
@@ -10,6 +11,7 @@
 #include "base/files.hpp"
 #include "base/hash.hpp"
 #include "base/kernel_source/outline.hpp"
+#include "base/text.hpp"
 #include "ergotune/argument.hpp"
 
 namespace ergotune {
@@ -103,10 +105,42 @@ std::vector<std::string> missing_includes(const std::string& source, const std::
   return {missing.begin(), missing.end()};
 }
 
-std::string hash_of_includes(const std::string& source, const std::vector<std::string>& folders) {
+OptionFiles files_of_options(const std::vector<std::string>& options) {
+  OptionFiles found;
+  std::vector<std::string> words;
+  for (const std::string& option : options)
+    for (std::string& word : split(option, ' '))
+      if (!word.empty()) words.push_back(std::move(word));
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const std::string& word = words[i];
+    bool is_folder = false;
+    for (const char* flag : {"-isystem", "-iquote", "-idirafter", "-I"}) {
+      if (is_folder || !word.starts_with(flag)) continue;
+      is_folder = true;
+      const std::string joined = word.substr(std::strlen(flag));
+      if (joined.empty() && i + 1 == words.size()) break;
+      found.folders.push_back(joined.empty() ? words[++i] : joined);
+    }
+    std::error_code failed;
+    if (!is_folder && std::filesystem::is_regular_file(word, failed)) found.files.push_back(word);
+  }
+  return found;
+}
+
+std::string hash_of_includes(const std::string& source, std::vector<std::string> folders,
+                             const std::vector<std::string>& options) {
+  const OptionFiles named = files_of_options(options);
+  folders.insert(folders.end(), named.folders.begin(), named.folders.end());
   std::string contents;
-  for (const auto& [name, text, path] : included_files(source, folders))
+  const auto add = [&](const std::string& name, const std::string& text) {
     contents += fmt::format("{}:{}{}:{}", name.size(), name, text.size(), text);
+  };
+  for (const auto& [name, text, path] : included_files(source, folders)) add(name, text);
+  for (const std::string& file : named.files) {
+    const std::string text = read_file(file).value_or("");
+    add(file, text);
+    for (const auto& [name, included, path] : included_files(text, folders)) add(name, included);
+  }
   return contents.empty() ? std::string() : content_hash(contents);
 }
 
