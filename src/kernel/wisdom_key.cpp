@@ -71,7 +71,7 @@ class Parts {
   std::vector<std::pair<std::size_t, std::size_t>> parts_;  ///< begin and size of each part in the text
 };
 
-void add_source(const KernelSource& source, Parts& parts) {
+void add_source(const KernelSource& source, const std::vector<std::string>& options, Parts& parts) {
   const auto plain = [&](const std::string& text) {
     return source.language == Language::fortran ? text : without_comments(text);
   };
@@ -79,7 +79,7 @@ void add_source(const KernelSource& source, Parts& parts) {
   parts.add(plain(source.text));
   std::vector<std::string> folders;
   for (const auto& folder : include_folders_of(source)) folders.push_back(folder.string());
-  for (const auto& [name, text, path] : included_files(source.text, folders)) {
+  for (const auto& [name, text, path] : files_in_use(source.text, std::move(folders), options)) {
     parts.add(name);
     parts.add(plain(text));
   }
@@ -88,14 +88,16 @@ void add_source(const KernelSource& source, Parts& parts) {
 /// Returns source, function and options as parts.
 Parts parts_of_source(const Kernel& kernel, const std::string& backend) {
   const KernelSource& source = source_for_device(kernel, backend);
-  Parts parts;
-  add_source(source, parts);
-  parts.add(kernel.function.text());
+  std::vector<std::string> options;
   for (const std::string& group : {std::string(), to_string(source.language)}) {
-    const auto options = kernel.options.find(group);
-    if (options == kernel.options.end()) continue;
-    for (const Template& option : options->second) parts.add(option.text());
+    const auto found = kernel.options.find(group);
+    if (found == kernel.options.end()) continue;
+    for (const Template& option : found->second) options.push_back(option.text());
   }
+  Parts parts;
+  add_source(source, options, parts);
+  parts.add(kernel.function.text());
+  for (const std::string& option : options) parts.add(option);
   return parts;
 }
 

@@ -10,6 +10,7 @@
 #include <atomic>
 #include <cmath>
 #include <filesystem>
+#include <set>
 #include <thread>
 
 #include "base/files.hpp"
@@ -465,6 +466,24 @@ TEST(WisdomKey, TheDefaultIsOneThatMeetsTheRestrictions) {
   EXPECT_EQ(default_configuration(problem, constants), (Configuration{16, 1}));
   constants["width"] = 8;
   EXPECT_THROW(default_configuration(problem, constants), UserError);
+}
+
+TEST(WisdomKey, FilesThatOptionsNameDetermineTheSource) {
+  const TemporaryFolder folder;
+  folder.write("k.c", "#include <far.h>\nvoid f(int n) {}\n");
+  folder.write(
+      "k.toml",
+      "[kernel]\nfunction = \"f\"\nsource = \"k.c\"\narguments = [{ name = \"n\", type = \"int32\", value = 1 }]\n"
+      "[kernel.options]\nc = [\"-I" +
+          (folder.path() / "away").string() + "\"]\n[parameters]\nT = [1]\n");
+  std::filesystem::create_directory(folder.path() / "away");
+  std::set<std::string> hashes;
+  for (const char* text : {"1", "2"}) {
+    folder.write("away/far.h", text);
+    const Problem problem = load_problem(folder.path() / "k.toml");
+    hashes.insert(source_hash(problem, problem.kernels.front(), "host", problem.constants));
+  }
+  EXPECT_EQ(hashes.size(), 2u);
 }
 
 }  // namespace

@@ -66,9 +66,9 @@ class Holder:
             list(self._value) if isinstance(self._value, deque) else _attributes(self._value)
 
     def changed(self) -> bool:
+        if arrays.is_frame(self._value):
+            return not self._value.equals(self._first)
         now, first = self.held(), self._first
-        if arrays.is_frame(now):
-            return not now.equals(first)
         if isinstance(now, dict):
             now, first = [*now, *now.values()], [*first, *first.values()]
         if isinstance(now, list):

@@ -137,9 +137,11 @@ class Kernel:
         call = self._call
         try:
             with self._session.on_queue():
-                for _ in range(count if not self._used else 0):  # as short as can be: it is timed
-                    call()
-                for _ in range(count if self._used else 0):
+                if not self._used:
+                    for _ in range(count):  # as short as can be: it is timed
+                        call()
+                    return
+                for _ in range(count):
                     if not self._session.is_fresh:
                         self._session.restore(self._used)
                     self._session.is_fresh = False

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <set>
 
-#include "base/files.hpp"
 #include "base/hash.hpp"
 #include "problem/checks.hpp"
 #include "problem/document/fields.hpp"
@@ -177,19 +176,9 @@ Node identity_of(const KernelSource& source, const std::vector<std::string>& opt
   if (compiled) return node;
   std::vector<std::string> folders;
   for (const auto& folder : include_folders_of(source)) folders.push_back(folder.string());
-  const OptionFiles named = files_of_options(options);
-  folders.insert(folders.end(), named.folders.begin(), named.folders.end());
   Node::List included;
-  const auto add = [&](const std::string& of) {
-    for (const auto& [name, text, path] : included_files(of, folders))
-      included.push_back(Node::List{name, text_of(text)});
-  };
-  add(source.text);
-  for (const std::string& file : named.files) {
-    const std::string text = read_file(file).value_or("");
-    included.push_back(Node::List{file, content_hash(text)});
-    add(text);
-  }
+  for (const auto& [name, text, path] : files_in_use(source.text, std::move(folders), options))
+    included.push_back(Node::List{name, is_compiled_code(text) ? content_hash(text) : text_of(text)});
   if (!included.empty()) node.set("included", std::move(included));
   return node;
 }

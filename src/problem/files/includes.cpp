@@ -84,9 +84,7 @@ std::vector<std::filesystem::path> include_folders_of(const KernelSource& source
 }
 
 std::vector<IncludedFile> included_files(const std::string& source, const std::vector<std::string>& folders) {
-  Includes includes(folders);
-  includes.collect(source, "");
-  return std::move(includes.files);
+  return files_in_use(source, folders, {});
 }
 
 std::vector<std::string> missing_includes(const std::string& source, const std::vector<std::string>& folders) {
@@ -105,42 +103,40 @@ std::vector<std::string> missing_includes(const std::string& source, const std::
   return {missing.begin(), missing.end()};
 }
 
-OptionFiles files_of_options(const std::vector<std::string>& options) {
-  OptionFiles found;
-  std::vector<std::string> words;
+std::vector<IncludedFile> files_in_use(const std::string& source, std::vector<std::string> folders,
+                                       const std::vector<std::string>& options) {
+  std::vector<std::string> parts;
   for (const std::string& option : options)
-    for (std::string& word : split(option, ' '))
-      if (!word.empty()) words.push_back(std::move(word));
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    const std::string& word = words[i];
-    bool is_folder = false;
-    for (const char* flag : {"-isystem", "-iquote", "-idirafter", "-I"}) {
-      if (is_folder || !word.starts_with(flag)) continue;
-      is_folder = true;
-      const std::string joined = word.substr(std::strlen(flag));
-      if (joined.empty() && i + 1 == words.size()) break;
-      found.folders.push_back(joined.empty() ? words[++i] : joined);
-    }
+    for (std::string& part : split(option, ' '))
+      if (!part.empty()) parts.push_back(std::move(part));
+  std::vector<std::string> named;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const auto has = [&](std::string_view flag) { return parts[i].starts_with(flag); };
+    const char* const flags[] = {"-isystem", "-iquote", "-idirafter", "-I"};
+    const auto* const flag = std::ranges::find_if(flags, has);
     std::error_code failed;
-    if (!is_folder && std::filesystem::is_regular_file(word, failed)) found.files.push_back(word);
+    if (flag == std::end(flags)) {
+      if (std::filesystem::is_regular_file(parts[i], failed)) named.push_back(parts[i]);
+    } else if (parts[i] != *flag) {
+      folders.push_back(parts[i].substr(std::strlen(*flag)));
+    } else if (i + 1 < parts.size()) {
+      folders.push_back(parts[++i]);
+    }
   }
-  return found;
+  Includes includes(folders);
+  includes.collect(source, "");
+  for (const std::string& file : named) {
+    includes.files.push_back({file, read_file(file).value_or(""), file});
+    includes.collect(std::string(includes.files.back().text), std::filesystem::path(file).parent_path().string());
+  }
+  return std::move(includes.files);
 }
 
 std::string hash_of_includes(const std::string& source, std::vector<std::string> folders,
                              const std::vector<std::string>& options) {
-  const OptionFiles named = files_of_options(options);
-  folders.insert(folders.end(), named.folders.begin(), named.folders.end());
   std::string contents;
-  const auto add = [&](const std::string& name, const std::string& text) {
+  for (const auto& [name, text, path] : files_in_use(source, std::move(folders), options))
     contents += fmt::format("{}:{}{}:{}", name.size(), name, text.size(), text);
-  };
-  for (const auto& [name, text, path] : included_files(source, folders)) add(name, text);
-  for (const std::string& file : named.files) {
-    const std::string text = read_file(file).value_or("");
-    add(file, text);
-    for (const auto& [name, included, path] : included_files(text, folders)) add(name, included);
-  }
   return contents.empty() ? std::string() : content_hash(contents);
 }
 

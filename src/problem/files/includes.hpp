@@ -25,15 +25,12 @@ std::vector<IncludedFile> included_files(const std::string& source, const std::v
 /// Returns the names in double quotes that `source` and what it includes name, and that are not found.
 std::vector<std::string> missing_includes(const std::string& source, const std::vector<std::string>& folders);
 
-/// What a compiler's options name: folders of headers (-I, -isystem, -iquote, -idirafter) and files (objects,
-/// -include).
-struct OptionFiles {
-  std::vector<std::string> folders, files;
-};
-OptionFiles files_of_options(const std::vector<std::string>& options);
+/// Returns included_files() in these folders and in those that compiler options name (-I, -isystem, -iquote,
+/// -idirafter), and the files that options name themselves (objects, -include) with what they include.
+std::vector<IncludedFile> files_in_use(const std::string& source, std::vector<std::string> folders,
+                                       const std::vector<std::string>& options);
 
-/// Returns a hash of the names and contents of included_files(), also in folders that options name, and of files that
-/// they name; empty if there are none.
+/// Returns a hash of the names and contents of files_in_use(); empty if there are none.
 std::string hash_of_includes(const std::string& source, std::vector<std::string> folders,
                              const std::vector<std::string>& options);
 
