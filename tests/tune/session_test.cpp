@@ -1,6 +1,7 @@
 #include "tune/session/session.hpp"
 #include "ergotune/problem.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -790,6 +791,27 @@ TEST_F(SessionTest, NothingButWrongResultsEndTheSearch) {
     return c == at(2, 1) ? timed(1e-3) : failed(Status::wrong_result, "differs");
   };
   EXPECT_EQ(run().evaluated, space.size()) << "where one agrees, the others may differ";
+}
+
+TEST_F(SessionTest, NothingButOneCompileErrorEndsTheSearch) {
+  int results = 0;
+  evaluator.measure = [&](const Configuration&, int) {
+    ++results;
+    return failed(Status::compile_error,
+                  fmt::format("k.cu:{}: error: no such name\n{}", results, results % 2 ? "float" : "double"));
+  };
+  EXPECT_LT(run().evaluated, space.size()) << "numbers and later lines differ";
+  options.early_stop = false;
+  EXPECT_EQ(run().evaluated, space.size());
+  options.early_stop = true;
+  evaluator.measure = [&](const Configuration& c, int) {
+    return failed(Status::compile_error, c == at(2, 1) ? "error: a" : "error: b");
+  };
+  EXPECT_EQ(run().evaluated, space.size()) << "errors that depend on the configuration";
+  evaluator.measure = [&](const Configuration& c, int) {
+    return c == at(2, 1) ? failed(Status::launch_error, "no") : failed(Status::compile_error, "error: a");
+  };
+  EXPECT_EQ(run().evaluated, space.size()) << "one compiles";
 }
 
 TEST_F(SessionTest, AStoreThatCannotWriteEndsTheSessionWithItsWords) {

@@ -130,6 +130,8 @@ void StrategySource::learn(const ConfigurationRequest& wanted, const Measurement
   if (fresh) {
     timeouts_ += measurement.status == Status::timeout;
     wrong_results_ += measurement.status == Status::wrong_result;
+    if (!usable(measurement.status))
+      failures_.add(learned_, measurement.status, most_informative_line(measurement.message));
     came_.push_back(standing_.ledger().now());
     if (came_.size() > kPaced) came_.pop_front();
     const auto energy = measurement.value("energy"), time = measurement.value("time");
@@ -190,6 +192,14 @@ std::string StrategySource::must_stop(const Kept& keep) {
         "nothing has worked, and the outputs of {} configurations differ from the reference: the reference, the inputs "
         "or the tolerance are more likely wrong than all of them; --no-early-stop goes on",
         wrong_results_);
+  if (options_.early_stop && measures() && learned_ >= kMostCompileErrors && standing_.usable() == 0) {
+    const std::vector<FailureGroup> failures = failures_.list();
+    if (failures.size() == 1 && failures[0].status == Status::compile_error && failures[0].count >= kMostCompileErrors)
+      return fmt::format(
+          "nothing has worked, and {} configurations fail to compile with the same message ({}): correct the source or "
+          "its compiler options, or give a default that is known to compile; --no-early-stop goes on",
+          failures[0].count, failures[0].message);
+  }
   constexpr std::size_t kPatience = 1000;
   if (known_in_a_row_ > kPatience + 2 * standing_.order().size())
     return fmt::format("the strategy asked {} times in a row for configurations that are known already",

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "ergotune/strategy.hpp"
+#include "store/result_set.hpp"
 #include "tune/ledger/leaderboard.hpp"
 #include "tune/session/session.hpp"
 
@@ -51,7 +52,7 @@ class StrategySource : public Source {
     double fewest = 6;  ///< the two best and the default, twice
     double share = 0.25;
   };
-  /// Of that, what leaves no choice: a request, a budget that is spent, or nothing but timeouts or wrong results.
+  /// Of that, what leaves no choice: a request, a budget that is spent, or a search in which nothing works.
   /// `ahead`: in so many seconds.
   std::string must_stop() { return must_stop({}); }
   std::string must_stop(const Kept& keep);
@@ -85,6 +86,8 @@ class StrategySource : public Source {
   static constexpr std::size_t kMostTimeouts = 3;
   /// The same for wrong results: a default that is wrong may have companions in a small part of the space.
   static constexpr std::size_t kMostWrongResults = 20;
+  /// The same for compile errors, if there are no other failures and the first errors differ in numbers at most.
+  static constexpr std::size_t kMostCompileErrors = 20;
   /// Usable configurations without a better one, at least, before a search ends by itself.
   static constexpr std::size_t kEnoughWithout = 100;
 
@@ -118,6 +121,7 @@ class StrategySource : public Source {
   mutable std::size_t kept_at_ = 0;               ///< results when that was worked out
   std::size_t learned_ = 0, known_in_a_row_ = 0;  ///< results; requested by the strategy since the last fresh result
   std::size_t timeouts_ = 0, wrong_results_ = 0;
+  FailureGroups failures_;
   double paused_before_ = 0;
 };
 
