@@ -54,6 +54,8 @@ def test_verification_and_observers_in_python():
     assert set(seen) == {32, 64, 128}
     watched = result.measurements[0]["quantities"]["watched"]
     assert watched["value"] == 2.0 and watched["n"] == 3
+    assert np.isnan(result.best_measurement["quantities"]["error"]["value"]), "the function returns no error"
+    assert "outputs agree" in str(result) and "largest relative error" not in str(result)
     wrong = ergotune.tune(make_problem(), device="opencl", strategy="brute_force", confirm=False, verify=lambda a, e: False)
     assert all(m["status"] == "wrong_result" for m in wrong.measurements)
     assert wrong.best is None

@@ -299,7 +299,7 @@ bool OutputCheck::passes_user_verifier(Measurement& result) {
   const bool is_right = verifier_(views, message, error);
   // Python's functions answer yes or no
   const std::int64_t n = std::isnan(error) ? 0 : 1;
-  result.quantities["error"] = {n ? error : 0, 0, n, "verification by the user's function", {}, Provenance::measured};
+  result.quantities["error"] = {error, 0, n, "verification by the user's function", {}, Provenance::measured};
   if (!is_right) result.message = message.empty() ? "the user's verification rejects the outputs" : message;
   return is_right;
 }
