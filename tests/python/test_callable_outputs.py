@@ -322,3 +322,41 @@ def test_a_gain_within_its_interval_is_not_certain():
         for row in ("best", "default"):
             result.document[row]["half_width"] = 0
         assert ("not certain" in str(result)) == (half_width > 0.1)
+
+
+@functools.lru_cache(maxsize=None)
+def remembered(c):
+    time.sleep(0.005)
+    return 1.0
+
+
+class Remembering:
+    @functools.lru_cache(maxsize=None)
+    def waits(self, c):
+        return remembered.__wrapped__(c)
+
+
+def returns_remembering(c):
+    return functools.partial(remembered, c)
+
+
+@pytest.mark.parametrize("function", [remembered, functools.partial(remembered), Remembering().waits, returns_remembering])
+@pytest.mark.parametrize("in_process", [False, True])
+def test_a_function_that_remembers_results_is_called_by_each_launch(function, in_process):
+    result = ergotune.tune_callable(function, {"c": [1, 2]}, in_process=in_process, name="f", **QUICK)
+    assert all(m["quantities"]["time"]["value"] > 0.004 for m in result.measurements) and set(statuses(result).values()) == {"ok"}
+
+
+def test_what_a_function_calls_keeps_what_it_remembers():
+    compiled = []
+
+    @functools.lru_cache(maxsize=None)
+    def compile_kernel(c):
+        compiled.append(c)
+        return lambda: 1.0
+
+    def launches(c):
+        return compile_kernel(c)()
+
+    result = ergotune.tune_callable(launches, {"c": [1, 2]}, in_process=True, **QUICK)
+    assert set(statuses(result).values()) == {"ok"} and sorted(compiled) == [1, 2]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import array
 import collections.abc
+import functools
 import inspect
 import io
 import os
@@ -96,6 +97,24 @@ class Holder:
                 object.__delattr__(value, name)
             for name, held in first.items():
                 object.__setattr__(value, name, held)
+
+
+class Cache(Holder):
+    """The results that a function has remembered (functools.cache): each launch begins with none."""
+
+    def __init__(self, clear: Callable[[], Any]) -> None:
+        self._clear = clear
+
+    def restore(self) -> None:
+        self._clear()
+
+
+def caches_of(function: Any) -> List[Holder]:
+    """Not those of functions that it calls, which may keep compiled kernels."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    clear = getattr(function, "cache_clear", None)  # of a bound method that of its function
+    return [Cache(clear)] if callable(clear) else []
 
 
 def found_in(given: Iterable[Tuple[Any, Any]]) -> Iterator[Tuple[Any, Any]]:

@@ -337,12 +337,16 @@ class Session:
             cleared = arrays.saved(array)
             if arrays.same(cleared, self._starts[key]):
                 continue
-            call()
+            self._run_once(call)
             self._synchronise()
             if arrays.same(array, self._starts[key]):
                 found[key] = self._starts[key]
                 self._starts[key] = cleared
         return found
+
+    def _run_once(self, call: Callable[[], Any]) -> Any:
+        self.restore(contents.caches_of(call))
+        return call()
 
     def _check(self, result: Any) -> str:
         """Which outputs could not be compared; empty where all were."""
@@ -420,7 +424,8 @@ class Session:
             if holders and not self._on_cpu:
                 remark += (f"{remark and '; '}it changes {', '.join(repr(holder.name) for holder in holders)}, which on a GPU is not restored between "
                            "launches: later ones may have less to do")
-            return Kernel(self, call, resources, arrays.order(), [*holders, *written] if self._on_cpu else written, remark)
+            changed = [*contents.caches_of(call), *(holders if self._on_cpu else []), *written]
+            return Kernel(self, call, resources, arrays.order(), changed, remark)
         except Exception as error:
             raise as_fault(error) from error
 
@@ -441,12 +446,12 @@ class Session:
         self._restore()
         self.is_fresh = False
         call: Callable[[], Any] = functools.partial(self._work.function, *self._positional, **self._named, **self._work.configuration(texts))
-        made = result = call()
+        made = result = self._run_once(call)
         if callable(made) and not arrays.is_array(made):
             call = made
             self._synchronise()
             self._restore()
-            result = call()
+            result = self._run_once(call)
         self._synchronise()
         return call, result, made
 
@@ -462,7 +467,7 @@ def compile_beforehand(work: Work, texts: Mapping[str, str]) -> None:
 
 def why_not_callable(function: Callable[..., Any], arguments: Any, parameters: Mapping[str, Any]) -> str:
     """Why a function of Python cannot be called with these arguments and parameters; empty if it can."""
-    if not inspect.isfunction(function) and not inspect.ismethod(function):
+    if not inspect.isfunction(getattr(function, "__func__", function)):
         return ""
     named = arguments if isinstance(arguments, Mapping) else {}
     positional = arguments if isinstance(arguments, (tuple, list)) else [] if arguments is None or arguments is named else [arguments]

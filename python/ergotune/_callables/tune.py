@@ -161,7 +161,7 @@ def _limit(time_limit: Optional[float], seconds: Optional[float]) -> Tuple[float
 
 
 def _check_keywords(function: Callable[..., Any], space: Mapping[str, Values]) -> None:
-    if not inspect.isfunction(function) and not inspect.ismethod(function):
+    if not inspect.isfunction(getattr(function, "__func__", function)):
         return
     taken = inspect.signature(function, follow_wrapped=False).parameters.values()
     if any(parameter.kind is parameter.VAR_KEYWORD for parameter in taken):
