@@ -9,33 +9,36 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from . import _command, _core
 from ._core import Problem
-from ._session import ProblemOrFile, _loaded, _plain_settings, _refuse_plan
+from ._session import ProblemOrFile, Verify, _loaded, _plain_settings, _refuse_plan, _verifier
 from ._watch import Watch, watch
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from ._settings import AllSettings
+    from ._settings import AllSettings, Settings
 
 Row = Dict[str, Any]
 
 
-def measure(problem: ProblemOrFile, configuration: Optional[Mapping[str, Any]] = None, **settings: Unpack[AllSettings]) -> Row:
+def measure(problem: ProblemOrFile, configuration: Optional[Mapping[str, Any]] = None, *, verify: Verify = None,
+            **settings: Unpack[Settings]) -> Row:
     """One configuration, measured as a search measures it, or known from the ``store``; as ``ergotune measure`` does.
 
     Args:
         problem: a :class:`Problem`, or the path of a problem file.
         configuration: values by parameter; those left out take their defaults.
+        verify: as for :func:`tune`; results of a ``store`` are those of the same function.
         settings: what a problem file may say under [tune] (device, objective, precision ...).
 
     Returns:
         Its measurement: a dict with ``status``, ``message``, ``quantities``, ``metrics``.
     """
-    plain = _plain_settings(settings, ("configuration",))
+    plain = _plain_settings(settings, ("configuration", "verify"))
+    callback = _verifier(verify, plain)
     plain["worker_command"] = _command.worker()
     loaded = _loaded(problem, plain.get("device"))
     try:
-        return _core.measure(loaded, plain, dict(configuration or {}))
+        return _core.measure(loaded, plain, dict(configuration or {}), callback)
     except _core.UserError as error:
         if wrong := _unknown_value(loaded, plain.get("device") or "", configuration or {}):
             raise _core.UserError(f"{error}: {wrong}") from None

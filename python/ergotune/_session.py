@@ -30,6 +30,7 @@ ProblemOrFile = Union[Problem, str, "os.PathLike[str]"]
 #: function(evaluated, total, best, seconds_left, phase); ``evaluated`` counts what the store knew, too
 Progress = Callable[[int, int, Optional[float], Optional[float], str], None]
 Row = Dict[str, Any]
+Verify = Union[Callable[[Row, Row], bool], bool, None]
 
 
 def devices() -> List[Row]:
@@ -72,7 +73,7 @@ def _loaded(problem: ProblemOrFile, device: object = None) -> Problem:
 
 def tune(
     problem: ProblemOrFile, *, seconds: Optional[float] = None,
-    verify: Union[Callable[[Row, Row], bool], bool, None] = None, observers: Sequence[Any] = (),
+    verify: Verify = None, observers: Sequence[Any] = (),
     metrics: Optional[Mapping[str, Union[str, Callable[[Row], float]]]] = None, resume: bool = True, take_over: bool = False,
     in_process: bool = False, progress: Optional[Progress] = None, quiet: Optional[bool] = None, devices: Sequence[str] = (),
     watch: bool = False, executor: Optional[Executor] = None, workers: Optional[int] = None, **settings: Unpack[Settings],
@@ -107,9 +108,8 @@ def tune(
     """
     _refuse_plan(settings)
     problem = _loaded(problem, settings.get("device"))
-    for name, value in (("verify", verify), ("progress", progress)):
-        if not (value is None or callable(value) or name == "verify" and isinstance(value, bool)):
-            raise TypeError(f"{name} is a function, not {value!r}")
+    if not (progress is None or callable(progress)):
+        raise TypeError(f"progress is a function, not {progress!r}")
     if metrics is not None and not isinstance(metrics, Mapping):
         raise TypeError(f"metrics is a dict of names to expressions or functions, not {metrics!r}")
     if isinstance(observers, str):
@@ -128,13 +128,7 @@ def tune(
     if watch and not plain.get("store"):
         raise _core.UserError("watch=True shows what a store holds: give it store=\"results.db\"")
     page = show_page(plain["store"], wait=True) if watch else None
-    callback = None if isinstance(verify, bool) else verify
-    if isinstance(verify, bool):
-        plain["verify"] = verify
-    if callback is not None:
-        from ._callables.identity import fingerprint
-
-        plain["verify_identity"] = fingerprint(callback)
+    callback = _verifier(verify, plain)
     plain["metric_expressions"] = {name: text for name, text in (metrics or {}).items() if isinstance(text, str)}
     functions = {name: function for name, function in (metrics or {}).items() if not isinstance(function, str)}
     for name, function in functions.items():
@@ -156,6 +150,20 @@ def tune(
     result = Result(raw)
     result.page = page
     return result
+
+
+def _verifier(verify: Verify, plain: Row) -> Optional[Callable[[Row, Row], bool]]:
+    """The function of ``verify=``; the settings get whether outputs are checked, or what the function depends on."""
+    if isinstance(verify, bool):
+        plain["verify"] = verify
+    elif callable(verify):
+        from ._callables.identity import fingerprint
+
+        plain["verify_identity"] = fingerprint(verify)
+        return verify
+    elif verify is not None:
+        raise TypeError(f"verify is a function, not {verify!r}")
+    return None
 
 
 def _notes_on_rows(raw: Row) -> List[str]:

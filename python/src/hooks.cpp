@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/statistics.hpp"
+#include "measure/verify/output_check.hpp"
 
 namespace ergotune::python {
 
@@ -139,8 +140,9 @@ void raise_interruption() {
 
 std::shared_ptr<Observer> python_observer(const py::object& object) { return std::make_shared<PythonObserver>(object); }
 
-Verifier python_verifier(const py::function& function) {
-  return [held = keep(function)](const std::vector<OutputView>& outputs, std::string& message, double&) {
+Verifier python_verifier(const py::object& verify, const py::dict& settings) {
+  if (verify.is_none()) return {};
+  Verifier verifier = [held = keep(verify)](const std::vector<OutputView>& outputs, std::string& message, double&) {
     py::gil_scoped_acquire gil;
     py::dict actual, expected;
     for (const auto& output : outputs) {
@@ -161,6 +163,8 @@ Verifier python_verifier(const py::function& function) {
       return false;
     }
   };
+  if (!settings.contains("verify_identity")) return verifier;
+  return IdentifiedVerifier{std::move(verifier), settings["verify_identity"].cast<std::string>()};
 }
 
 namespace {

@@ -13,8 +13,8 @@ namespace ergotune::python {
 /// Wraps an object with the methods of ergotune.Observer (or of Kernel Tuner's observers).
 std::shared_ptr<Observer> python_observer(const py::object& object);
 /// Wraps verify(actual, expected), which receives dicts of arrays by argument name; `expected` is empty if there is no
-/// reference.
-Verifier python_verifier(const py::function& function);
+/// reference. `settings` may identify the function by "verify_identity". Empty if `verify` is None.
+Verifier python_verifier(const py::object& verify, const py::dict& settings);
 /// Wraps a dict of functions by name, each of a row of parameters, quantities and metrics, whose standard errors are
 /// propagated; or metrics(configuration, measurement), which returns a dict of further metrics.
 std::function<void(Measurement&, const Configuration&)> python_metrics(const py::object& given,

@@ -9,7 +9,6 @@
 #include "hooks.hpp"
 #include "measure/calibration/calibration.hpp"
 #include "measure/observers/observer_registry.hpp"
-#include "measure/verify/output_check.hpp"
 #include "power/guardian/guardian.hpp"
 #include "problem/checks.hpp"
 #include "problem/tables/setting_table.hpp"
@@ -111,9 +110,7 @@ SetupOptions setup_of(const ProblemFile& problem, const py::dict& settings, cons
       if (most != properties.end()) restrict_block_size(changed, names, most->second.as_integer());
     };
   }
-  if (!verify.is_none()) options.verifier = python_verifier(verify.cast<py::function>());
-  if (options.verifier && settings.contains("verify_identity"))
-    options.verifier = IdentifiedVerifier{options.verifier, settings["verify_identity"].cast<std::string>()};
+  options.verifier = python_verifier(verify, settings);
   for (const auto& observer : observers) options.observers.push_back(python_observer(observer.cast<py::object>()));
   return options;
 }

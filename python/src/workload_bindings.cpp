@@ -5,6 +5,7 @@
 #include "analysis/apart.hpp"
 #include "bindings.hpp"
 #include "ergotune/error.hpp"
+#include "hooks.hpp"
 #include "problem/document/problem_document.hpp"
 #include "problem/steps.hpp"
 #include "tune/online/online.hpp"
@@ -155,14 +156,17 @@ SetupOptions setup_for_one(ProblemFile& problem, const py::dict& settings) {
   return setup;
 }
 
-py::dict measure_configuration(ProblemFile problem, const py::dict& settings, const py::dict& configuration) {
-  const SetupOptions setup = setup_for_one(problem, settings);
+py::dict measure_configuration(ProblemFile problem, const py::dict& settings, const py::dict& configuration,
+                               const py::object& verify) {
+  SetupOptions setup = setup_for_one(problem, settings);
+  setup.verifier = python_verifier(verify, settings);
   const std::map<std::string, Value> values = to_values(configuration);
   Measurement measurement;
   {
     py::gil_scoped_release released;
     measurement = measure(problem, setup, values);
   }
+  raise_interruption();
   return to_dict(measurement);
 }
 

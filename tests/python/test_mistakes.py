@@ -246,6 +246,21 @@ def test_one_configuration_is_measured(tmp_path):
     refused(lambda: ergotune.measure(problem(), {"NOPE": 7}, device="host"))
 
 
+def test_one_configuration_is_verified_as_in_tuning(tmp_path):
+    given = dict(device="host", precision=0.5, store=str(tmp_path / "s.db"))
+    made = problem()
+
+    def verify(actual, expected):
+        return True
+
+    result = ergotune.tune(made, verify=verify, confirm=False, strategy="brute_force", quiet=True, **given)
+    known = ergotune.measure(made, {"TURN": 2}, verify=verify, **given)
+    assert known["quantities"]["time"] == result.measurements[result.configurations.index({"TURN": 2})]["quantities"]["time"]
+    assert ergotune.measure(made, {"TURN": 2}, verify=lambda actual, expected: False, **given)["status"] == "wrong_result"
+    assert ergotune.measure(made, {"TURN": 2}, verify=False, device="host", precision=0.5)["status"] in ("ok", "not_converged")
+    refused(lambda: ergotune.measure(made, {"TURN": 2}, verify=1, device="host"), TypeError)
+
+
 def test_a_store_that_is_not_there_is_not_watched(tmp_path):
     refused(lambda: ergotune.watch(tmp_path / "nothere.db"))
     with ergotune.watch(tmp_path / "later.db", wait=True) as page:
