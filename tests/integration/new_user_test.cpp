@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "base/files.hpp"
 #include "device/cuda/nvrtc_api.hpp"
 #include "integration/support/command.hpp"
 
@@ -126,6 +127,30 @@ TEST(NewUser, AKernelAsItIsBecomesAProblemThatTunes) {
   EXPECT_EQ(again.exit_code, 2);
   EXPECT_THAT(again.err, HasSubstr("--force"));
   EXPECT_EQ(ergotune(folder, {"init", "absent.cl"}).exit_code, 2);
+}
+
+TEST(NewUser, GuessesThatAreStillMarkedAreNotedWhenTuning) {
+  TemporaryFolder folder;
+  folder.write("fill.c", "void fill(float* y, int n) {\n  for (int i = 0; i < n; ++i) y[i] = 1;\n}\n");
+  ASSERT_EQ(ergotune(folder, {"init", "fill.c"}).exit_code, 0);
+  const std::vector<std::string> tune{"tune", "fill.toml", "--device", "host", "--budget", "2", "--no-store", "--json"};
+  const auto noted = [&](const auto& result, const std::string& text) {
+    const auto notes = json_of(result).at("notes");
+    return std::ranges::any_of(
+        notes, [&](const auto& note) { return note.template get<std::string>().find(text) != std::string::npos; });
+  };
+  std::string text = *read_file(folder.path() / "fill.toml");
+  const std::size_t mark = text.find("# CHECK: ");
+  ASSERT_NE(mark, std::string::npos) << text;
+  const auto line =
+      std::to_string(1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(mark), '\n'));
+  const auto marked = ergotune(folder, tune);
+  EXPECT_THAT(marked.err, AllOf(HasSubstr("fill.toml"), HasSubstr("CHECK"), HasSubstr(line)));
+  EXPECT_TRUE(noted(marked, "CHECK"));
+  for (std::size_t at = 0; (at = text.find("# CHECK: ")) != std::string::npos;)
+    text.erase(at, text.find('\n', at) - at);
+  folder.write("fill.toml", text);
+  EXPECT_FALSE(noted(ergotune(folder, tune), "CHECK")) << "the head of the file explains the marks and is none";
 }
 
 TEST(NewUser, TheNextCommandOfInitWorksHere) {

@@ -7,6 +7,7 @@
 #include <regex>
 
 #include "base/files.hpp"
+#include "base/text.hpp"
 #include "ergotune/error.hpp"
 #include "problem/draft/draft_parts.hpp"
 #include "problem/draft/source_text.hpp"
@@ -147,6 +148,20 @@ ProblemDraft written(const DraftSource& source, const std::filesystem::path& fol
 
 }  // namespace
 }  // namespace draft
+
+std::string note_of_guesses(const std::filesystem::path& problem_file) {
+  constexpr std::size_t kNamed = 5;
+  const std::vector<std::string> lines = split(read_file(problem_file).value_or(""), '\n');
+  std::vector<std::string> named;
+  std::size_t marks = 0;
+  for (std::size_t i = 0; i < lines.size(); ++i)
+    if (lines[i].find(kGuessMark) != std::string::npos && marks++ < kNamed) named.push_back(std::to_string(i + 1));
+  if (marks == 0) return {};
+  return fmt::format(
+      "{} has {} of \"ergotune init\" marked CHECK, in line{} {}{}: correct or confirm each, and remove its mark",
+      problem_file.string(), marks == 1 ? "a guess" : fmt::format("{} guesses", marks), marks == 1 ? "" : "s",
+      fmt::join(named, ", "), marks > kNamed ? ", ..." : "");
+}
 
 bool can_draft_from(const std::filesystem::path& source) { return draft::known_language(source) != nullptr; }
 

@@ -3,9 +3,13 @@
 
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace ergotune {
+
+/// The beginning of a comment that marks a guess in a draft.
+inline constexpr std::string_view kGuessMark = "# CHECK: ";
 
 struct ProblemDraft {
   std::string text;                    ///< the problem file (TOML); names its source relative to `folder`
@@ -34,6 +38,8 @@ ProblemDraft draft_problem_from_text(const std::string& text, const std::filesys
                                      const std::string& function, const std::filesystem::path& folder,
                                      const HostProgram& host = {},
                                      const std::vector<std::filesystem::path>& include_folders = {});
+/// Returns a message if a problem file has marks of guesses; empty otherwise, and for a file that cannot be read.
+std::string note_of_guesses(const std::filesystem::path& problem_file);
 /// Returns true if the file's extension is that of a language above.
 bool can_draft_from(const std::filesystem::path& source);
 

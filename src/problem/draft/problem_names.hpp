@@ -1,6 +1,8 @@
 // Names of a source and what stands for them in its problem: constants, parameters and numbers.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <map>
 #include <set>
 #include <string>
@@ -8,6 +10,7 @@
 #include <vector>
 
 #include "problem/draft/draft_source.hpp"
+#include "problem/draft/problem_draft.hpp"
 #include "problem/draft/undefined_names.hpp"
 
 namespace ergotune::draft {
@@ -20,7 +23,7 @@ struct Guesses {
   /// Records a guess and returns the comment that marks it: "  # CHECK: ...". `subject`: the subject of the line.
   std::string check(const std::string& what, const std::string& subject = "") {
     questions.push_back(subject.empty() ? what : subject + ": " + what);
-    return "  # CHECK: " + what;
+    return fmt::format("  {}{}", kGuessMark, what);
   }
   void ask(const std::string& what) { remarks += check(what).substr(2) + "\n"; }
 };

@@ -19,6 +19,7 @@
 #include "kernel/macro_clashes.hpp"
 #include "measure/metrics.hpp"
 #include "problem/document/problem_document.hpp"
+#include "problem/draft/problem_draft.hpp"
 #include "search/models/prior.hpp"
 #include "store/formats/json_values.hpp"
 #include "store/sqlite/stored_session.hpp"
@@ -255,6 +256,8 @@ PreparedSession prepare_begun(Problem problem, const SetupOptions& options, doub
       std::make_shared<LiveSession>(options.run.store);  // before workers start, which show what they read
   static_cast<Target&>(prepared) = open_target(std::move(problem), options);
   prepared.announce = options.announce;
+  if (std::string note = note_of_guesses(prepared.original.file); !note.empty())
+    prepared.notes.insert(prepared.notes.begin(), std::move(note));
   open_store(prepared, options, begun);
   establish_reference(prepared, options);
   prepared.watched->describe(prepared.store_session, prepared.live && prepared.device.is_cpu, prepared.notes);
