@@ -54,7 +54,7 @@ struct RankedResults {
   bool is_gain_uncertain() const;
   std::optional<Gain> gain_over_median() const;
   bool is_confirmed(std::size_t row) const { return results.rows[row].confirmed_for == objective.spec(); }
-  /// Why a row with a better value is ranked behind the confirmed winner; nullopt if its value is not better.
+  /// What is expected of a row that was not confirmed; nullopt where the winner was not confirmed either.
   std::optional<Unconfirmed> unconfirmed(std::size_t row) const;
   /// Whether a row with a better value is ranked behind the best because a power limit held its clock down.
   bool is_behind_by_clock(std::size_t row) const;

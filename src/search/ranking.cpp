@@ -116,10 +116,10 @@ double expected_gain(const Outcome& searched, const Outcome& confirmed, const Re
 
 std::optional<Unconfirmed> unconfirmed(const Objective& objective, const Measurement& result, const Measurement& leader,
                                        const Repeats& repeats) {
-  if (objective.kind() == Objective::Kind::pareto || !objective.better(result, leader)) return std::nullopt;
+  const std::optional<double> value = objective.value(result);
+  if (objective.kind() == Objective::Kind::pareto || !value) return std::nullopt;
   Objective judge = objective;
-  return Unconfirmed{*objective.value(result) * repeats.factor,
-                     expected_gain(judge.outcome(result), judge.outcome(leader), repeats)};
+  return Unconfirmed{*value * repeats.factor, expected_gain(judge.outcome(result), judge.outcome(leader), repeats)};
 }
 
 void validate_measured_quantities(const Objective& objective, std::span<const Measurement* const> measurements) {

@@ -52,12 +52,12 @@ std::string repeats_note(const Repeats& repeats, int confirmation_repeats);
 /// Repeats::factor, and the uncertainties of all three form a normal distribution. For outcomes with one value.
 double expected_gain(const Outcome& searched, const Outcome& confirmed, const Repeats& repeats);
 
-/// A result whose value is better than that of the confirmed leader, behind which it is ranked.
+/// What is expected of a result that was measured in the search alone.
 struct Unconfirmed {
   double expected = 0;       ///< expected value under the conditions of the confirmation, in the user's terms
   double expected_gain = 0;  ///< over the leader, as a share
 };
-/// nullopt if the result's value is not better.
+/// `leader`: the confirmed one. nullopt for a Pareto objective, and for a result that has no value.
 std::optional<Unconfirmed> unconfirmed(const Objective& objective, const Measurement& result, const Measurement& leader,
                                        const Repeats& repeats);
 

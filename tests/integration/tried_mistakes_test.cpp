@@ -90,6 +90,24 @@ TEST(Mistakes, AWinnerThatWasNotConfirmedIsMarked) {
   }
 }
 
+TEST(Mistakes, EveryValueThatWasNotConfirmedHasTheOneThatIsExpected) {
+  TemporaryFolder folder;
+  folder.write("p.toml", counting_problem(14));
+  ASSERT_EQ(ergotune(folder, {"tune", "p.toml", "--device", "host", "-q"}).exit_code, 0);
+  const auto document = json_of(ergotune(folder, {"show", "--json", "--top", "14"}));
+  ASSERT_GT(document["best"]["confirmation_repeats"], 0);
+  int not_confirmed = 0;
+  for (const auto& row : document["top"]) {
+    EXPECT_EQ(row.contains("unconfirmed"), row["confirmation_repeats"] == 0) << row;
+    not_confirmed += row.contains("unconfirmed");
+  }
+  ASSERT_GT(not_confirmed, 0) << "no more than ten are confirmed";
+  const auto table = ergotune(folder, {"show", "--top", "14"}).out;
+  int rows = 0;
+  for (std::size_t at = 0; (at = table.find("  no, ", at)) != std::string::npos; ++at) ++rows;
+  EXPECT_EQ(rows, not_confirmed) << table;
+}
+
 TEST(Mistakes, WhenNothingWorksTheNotesAreSaidAgain) {
   TemporaryFolder folder;
   std::string text = counting_problem(2);

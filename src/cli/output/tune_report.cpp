@@ -245,10 +245,8 @@ void print_next_best(const RankedResults& ranked, std::size_t top) {
     const StoredRow& row = ranked.results.rows[ranked.best[i]];
     const auto value = ranked.value(ranked.best[i]);
     // Unconfirmed results are marked: their values may be low by chance.
-    const auto behind = ranked.unconfirmed(ranked.best[i]);
     std::string why;
-    if (ranked.confidence.confirmation_repeats > 0 && row.rounds == 0)
-      why = behind ? unconfirmed_text(*behind, unit) : "not confirmed";
+    if (const auto unconfirmed = ranked.unconfirmed(ranked.best[i])) why = unconfirmed_text(*unconfirmed, unit);
     if (ranked.objective.violates_condition(row.measurement))
       why = "outside of the condition";
     else if (ranked.is_behind_by_clock(ranked.best[i]))

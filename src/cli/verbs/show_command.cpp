@@ -121,16 +121,16 @@ void print_top(const RankedResults& ranked, std::size_t top) {
   const auto [values, first] = value_columns(ranked);
   const std::vector<std::size_t> varying = varying_parameters(results);
   const auto shown = std::span(ranked.best).first(count);
-  const bool some_behind =
+  const bool some_unconfirmed =
       std::ranges::any_of(shown, [&](std::size_t row) { return ranked.unconfirmed(row).has_value(); });
   // Columns that do not fit are left out from the right: objective and configuration come first.
   std::vector<std::string> header{"#"};
   header.insert(header.end(), values.begin(), values.begin() + static_cast<std::ptrdiff_t>(first));
-  if (some_behind) header.emplace_back("not confirmed");
+  if (some_unconfirmed) header.emplace_back("confirmed");
   for (const std::size_t p : varying) header.push_back(results.parameters[p].name);
   header.insert(header.end(), values.begin() + static_cast<std::ptrdiff_t>(first), values.end());
   Table table(header);
-  if (some_behind) table.align_left(1 + first);
+  if (some_unconfirmed) table.align_left(1 + first);
   bool unsure = false, stopped = false, unknown = false, behind_by_clock = false, outside = false;
   for (std::size_t i = 0; i < count; ++i) {
     const StoredRow& row = results.rows[ranked.best[i]];
@@ -151,10 +151,9 @@ void print_top(const RankedResults& ranked, std::size_t top) {
       unknown = unknown || cells.back().ends_with('?');
     };
     for (std::size_t v = 0; v < first; ++v) value(v);
-    if (some_behind) {
-      const auto behind = ranked.unconfirmed(ranked.best[i]);
-      cells.push_back(behind ? fmt::format("{} expected", human(behind->expected, ranked.objective.unit()))
-                             : std::string());
+    if (some_unconfirmed) {
+      const auto unconfirmed = ranked.unconfirmed(ranked.best[i]);
+      cells.push_back(unconfirmed ? "no, " + human(unconfirmed->expected, ranked.objective.unit()) : "yes");
     }
     for (const std::size_t p : varying) cells.push_back(row.configuration[p].to_string());
     for (std::size_t v = first; v < values.size(); ++v) value(v);
@@ -170,10 +169,9 @@ void print_top(const RankedResults& ranked, std::size_t top) {
     fmt::print("  ^ within the interval of the best, but a power limit held its clock below the requested one\n");
   if (outside) fmt::print("  x outside of the condition of the objective\n");
   if (unknown) fmt::print("  ±? too few samples for an interval narrower than the value\n");
-  if (some_behind)
-    fmt::print(
-        "  not confirmed: a value of the search alone, where confirmed values were {:.3g} times those of the search\n",
-        ranked.confidence.search_repeats.factor);
+  if (some_unconfirmed)
+    fmt::print("  confirmed: no, with the value expected: confirmed values were {:.3g} times those of the search\n",
+               ranked.confidence.search_repeats.factor);
 }
 
 void print_failures(const RankedResults& ranked) {

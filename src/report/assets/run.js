@@ -25,12 +25,12 @@ function answerCards(parent) {
     parent.append(element('p', {}, 'The probability is low: the best ones are equally good within the noise. Any of them will do where the expected loss is small; otherwise measure longer on a quiet machine (--max-seconds 1).'));
 }
 
-// Why a row with a better value than the confirmed best is listed behind it.
-const unconfirmed = row => row.unconfirmed ? ` (not confirmed: ${show(row.unconfirmed.expected, model.head.objective.unit)} expected, as confirmed values were ${digits(model.head.search_repeats.factor, 3)} times those of the search)` : '';
+const unconfirmed = row => row.unconfirmed ? ` (not confirmed, ${show(row.unconfirmed.expected, model.head.objective.unit)} expected)` : '';
 function topTable(parent) {
   const head = model.head, o = head.objective;
   if (!head.top.length) return;
-  const part = section(parent, `The ${head.top.length} best`);
+  const part = section(parent, `The ${head.top.length} best`, head.top.some(r => r.unconfirmed) &&
+    `Expected values: confirmed values were ${digits(head.search_repeats.factor, 3)} times those of the search.`);
   const names = head.quantities.filter(q => q !== o.name && head.top.some(r => valueOf(r, q) !== undefined)).slice(0, 7);
   table(part, ['#', o.name, ...names, 'configuration'],
     head.top.map((r, k) => [k + 1, sure(r) + show(r.objective, o.unit) + interval(r) + unconfirmed(r), ...names.map(q => show(valueOf(r, q), unitOf(q))),
