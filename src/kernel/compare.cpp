@@ -272,8 +272,15 @@ BufferComparison compare_output(const Verification& verification, const std::str
   const Verification usual;
   const bool exact = is_whole(type) && verification.absolute_tolerance == usual.absolute_tolerance &&
                      verification.relative_tolerance == usual.relative_tolerance;
-  return compare(how == verification.compare.end() ? Compare::elements : how->second, type, actual, expected,
-                 exact ? 0 : verification.absolute_tolerance, exact ? 0 : verification.relative_tolerance);
+  BufferComparison found =
+      compare(how == verification.compare.end() ? Compare::elements : how->second, type, actual, expected,
+              exact ? 0 : verification.absolute_tolerance, exact ? 0 : verification.relative_tolerance);
+  if (!found.equal && actual.size() == expected.size())
+    found.message += fmt::format(
+        " (permitted: {}; absolute_tolerance and relative_tolerance of [verification])",
+        exact ? "no difference of whole numbers"
+              : fmt::format("{} + {} * |expected|", verification.absolute_tolerance, verification.relative_tolerance));
+  return found;
 }
 
 }  // namespace ergotune

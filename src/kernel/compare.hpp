@@ -34,8 +34,8 @@ std::size_t not_finite_in(ElementType type, std::span<const std::byte> contents)
 BufferComparison compare(Compare how, ElementType type, std::span<const std::byte> actual,
                          std::span<const std::byte> expected, double absolute_tolerance, double relative_tolerance);
 
-/// Compares an output as its verification states. Whole numbers have to be equal unless a tolerance differs from its
-/// default, which is meant for rounding.
+/// Compares an output as its verification states; the message names the tolerance. Whole numbers have to be equal
+/// unless a tolerance differs from its default, which is meant for rounding.
 BufferComparison compare_output(const Verification& verification, const std::string& output, ElementType type,
                                 std::span<const std::byte> actual, std::span<const std::byte> expected);
 

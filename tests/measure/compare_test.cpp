@@ -157,6 +157,23 @@ TEST(Compare, WholeNumbersAreEqualUnlessAToleranceIsGiven) {
                   .equal);
 }
 
+TEST(Compare, OfAnOutputNamesTheToleranceAndItsKeys) {
+  Verification verification;
+  verification.absolute_tolerance = 0.125;
+  verification.relative_tolerance = 0.0625;
+  const std::vector<float> actual{3}, expected{2};
+  const std::string message = compare_output(verification, "y", ElementType::float32, std::as_bytes(std::span(actual)),
+                                             std::as_bytes(std::span(expected)))
+                                  .message;
+  for (const char* part : {"0.125", "0.0625", "absolute_tolerance", "relative_tolerance"})
+    EXPECT_NE(message.find(part), std::string::npos) << message;
+  const std::string exact =
+      compare_output({}, "n", ElementType::int32, std::as_bytes(std::span(actual)), std::as_bytes(std::span(expected)))
+          .message;
+  EXPECT_NE(exact.find("absolute_tolerance"), std::string::npos) << exact;
+  EXPECT_EQ(exact.find("1e-"), std::string::npos) << "the default tolerance is not applied to whole numbers: " << exact;
+}
+
 template <class T>
 void check_whole_numbers(ElementType type) {
   const T low = std::numeric_limits<T>::min(), high = std::numeric_limits<T>::max();

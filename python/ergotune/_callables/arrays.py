@@ -289,7 +289,8 @@ def difference(actual: Any, expected: Any, absolute: Optional[float] = None, rel
     right, a, e = _host(right), _host(a), _host(e)
     place = tuple(int(index) for index in np.argwhere(~right)[0]) if right.ndim else ()
     at = f", the first at {place[0] if len(place) == 1 else place}" if place else ""
-    return f"{int((~right).sum())} of {right.size} elements differ{at}: {a[place]:.9g} instead of {e[place]:.9g}"
+    permitted = f"{absolute or 0:.3g} + {relative or 0:.3g} * |expected|; absolute_tolerance and relative_tolerance"
+    return f"{int((~right).sum())} of {right.size} elements differ{at}: {a[place]:.9g} instead of {e[place]:.9g} (permitted: {permitted})"
 
 
 def _comparable(actual: Any, expected: Any) -> Any:
