@@ -11,12 +11,14 @@
 
 #include "ergotune/error.hpp"
 #include "ergotune/problem_file.hpp"
+#include "error_of.hpp"
 #include "problem/draft/problem_draft.hpp"
 #include "temporary_folder.hpp"
 
 namespace ergotune {
 namespace {
 
+using testing::AllOf;
 using testing::Contains;
 using testing::ContainsRegex;
 using testing::ElementsAre;
@@ -719,6 +721,26 @@ TEST_F(Draft, TakesTheOneFunctionWithAResultWhereNoneReturnsVoid) {
   EXPECT_EQ(draft("dot.cpp", dot).kernel, "dot");
   EXPECT_THAT(draft("dot.cpp", dot).questions, Contains(HasSubstr("verified")));
   EXPECT_EQ(draft("dot.cpp", std::string(dot) + "void scale(double* a, int n) { a[n - 1] *= 2; }\n").kernel, "scale");
+}
+
+TEST_F(Draft, OffersNoFunctionThatOnlyItsOwnFileCalls) {
+  const std::string body = "(float* y, int n) { for (int i = 0; i < n; ++i) y[i] = 1; }\n";
+  const std::string source = "namespace outer {\nnamespace {\nvoid inner" + body + "}  // namespace\nvoid work" + body +
+                             "}\nstatic void hidden" + body;
+  EXPECT_EQ(draft("s.cpp", source).kernel, "work");
+  EXPECT_EQ(draft("s.cpp", source, "inner").kernel, "inner") << "it is compiled with its file, so it can be tuned";
+  EXPECT_EQ(draft("s.cpp", source, "hidden").kernel, "hidden");
+  const std::string error = error_of([&] { (void)draft("two.cpp", source + "void more" + body); });
+  EXPECT_THAT(error, AllOf(HasSubstr("work"), HasSubstr("more"), Not(HasSubstr("inner")), Not(HasSubstr("hidden"))));
+}
+
+TEST_F(Draft, RefusesAFunctionThatOnlyKernelsCall) {
+  const char* source =
+      "__device__ void store(float* y, int i) { y[i] = 1; }\n"
+      "__global__ void work(float* y, int n) { int i = blockIdx.x * 64 + threadIdx.x; if (i < n) store(y, i); }\n";
+  EXPECT_EQ(draft("k.cu", source).kernel, "work");
+  EXPECT_THAT(error_of([&] { (void)draft("k.cu", source, "store"); }),
+              AllOf(HasSubstr("__device__"), HasSubstr("__global__")));
 }
 
 TEST_F(Draft, OfFixedTilesIsAProblem) {

@@ -60,15 +60,19 @@ class Reader {
         at = end;
       } else if (c == '{' && depth_++ == 0) {
         body_ = at;
-        if (is_transparent(std::string_view(text_).substr(begin_, at - begin_))) {
+        const std::string_view head = std::string_view(text_).substr(begin_, at - begin_);
+        if (is_transparent(head)) {
+          unnamed_.push_back(trimmed(head) == "namespace");
           depth_ = 0;
           begin_ = at + 1;
         }
       } else if (c == '}') {
-        if (depth_ == 0)
-          begin_ = at + 1;  // the end of a namespace
-        else if (--depth_ == 0)
+        if (depth_ == 0) {  // the end of a namespace
+          begin_ = at + 1;
+          if (!unnamed_.empty()) unnamed_.pop_back();
+        } else if (--depth_ == 0) {
           definition(at + 1);
+        }
       } else if (c == ';' && depth_ == 0) {
         outline_.outside += text_.substr(begin_, at + 1 - begin_);
         begin_ = at + 1;
@@ -123,6 +127,7 @@ class Reader {
       const std::size_t name = text_.find(function.name, begin_ + function.head.size());
       function.body = text_.substr(body_, end - body_);
       function.line = line_of(std::min(name, body_));
+      function.in_unnamed_namespace = std::ranges::count(unnamed_, true) > 0;
       outline_.functions.push_back(std::move(function));
     }
     begin_ = end;
@@ -132,7 +137,8 @@ class Reader {
   Outline outline_;
   std::size_t begin_ = 0, body_ = 0;  // beginning of the current item, and of its first brace
   int depth_ = 0;
-  std::string guard_;  // name of an #ifndef on the previous line
+  std::vector<bool> unnamed_;  // for each open namespace and extern "C" whether it is a namespace without a name
+  std::string guard_;          // name of an #ifndef on the previous line
 };
 
 }  // namespace

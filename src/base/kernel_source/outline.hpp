@@ -14,6 +14,7 @@ struct Function {
   std::string parameters;  ///< text between the parentheses
   std::string body;        ///< including braces; empty for a declaration
   int line = 0;            ///< line of the name, from 1
+  bool in_unnamed_namespace = false;
 };
 
 struct Macro {

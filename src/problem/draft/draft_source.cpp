@@ -33,8 +33,14 @@ bool has_no_result(const Function& function) { return kernel_source::identifiers
 
 bool is_kernel(const Function& function, const SourceLanguage& language) {
   const auto words = kernel_source::identifiers_in(function.head);
-  if (language.for_host) return !words.contains("static") && function.name != "main";
+  if (language.for_host) return !words.contains("static") && !function.in_unnamed_namespace && function.name != "main";
   return std::ranges::any_of(language.marks, [&](const auto& mark) { return words.contains(mark); });
+}
+
+/// Whether only kernels can call the function.
+bool is_device_function(const Function& function, const SourceLanguage& language) {
+  return !language.for_host && !is_kernel(function, language) &&
+         kernel_source::identifiers_in(function.head).contains("__device__");
 }
 
 const Function& kernel_of(const kernel_source::Outline& outline, const SourceLanguage& language,
@@ -47,7 +53,12 @@ const Function& kernel_of(const kernel_source::Outline& outline, const SourceLan
     return is_kernel(function, language) && has_no_result(function);
   };
   const bool void_only = std::ranges::any_of(outline.functions, is_likely);
+  const Function* refused = nullptr;
   for (const Function& function : outline.functions) {
+    if (is_device_function(function, language)) {
+      if (function.name == wanted) refused = &function;
+      continue;
+    }
     if (!(void_only ? is_likely(function) : is_kernel(function, language)) && function.name != wanted) continue;
     kernels.push_back(&function);
     names.push_back(function.name);
@@ -65,6 +76,11 @@ const Function& kernel_of(const kernel_source::Outline& outline, const SourceLan
           known_language(header.path)
               ? "name that file instead"
               : fmt::format("name that file instead, under a name that ends with {}", file.extension().string())));
+  if (refused && found == names.end())
+    throw UserError(fmt::format(
+        "{}:{}: \"{}\" is a __device__ function, which only kernels can call: name a kernel, or write one (__global__) "
+        "that calls it",
+        file.string(), refused->line, wanted));
   if (!wanted.empty() && found == names.end())
     throw UserError(fmt::format("{} has no kernel \"{}\"{}", file.string(), wanted,
                                 names.empty() ? "" : suggestion(wanted, names)));
