@@ -90,8 +90,10 @@ std::string NodeInputs::add_file(const fs::path& file) {
   if (!hash)
     throw UserError(
         fmt::format("cannot read {}, which the problem needs on its nodes: {}", file.string(), std::strerror(errno)));
-  add("files/" + *hash, *hash, {file, {}, nullptr, fs::file_size(file)});
-  return kHere + ("files/" + *hash);
+  // An array file of NumPy is recognised by its ending.
+  const std::string place = "files/" + *hash + (file.extension() == ".npy" ? ".npy" : "");
+  add(place, *hash, {file, {}, nullptr, fs::file_size(file)});
+  return kHere + place;
 }
 
 void NodeInputs::move_kernel(Kernel& kernel) {
@@ -207,7 +209,9 @@ void InputFolder::settle(Problem& problem, const std::vector<agents::InputFile>&
     std::error_code failed;
     fs::create_directories(place.parent_path(), failed);
     mark_used(folder_ / tree_of(input.place));
-    if (fs::exists(place, failed)) continue;  // the folder's name is a hash of its contents
+    if (fs::exists(place, failed)) continue;  // the name of the file or of its folder is a hash of its contents
+    fs::create_hard_link(file, place, failed);
+    if (!failed || fs::exists(place, failed)) continue;
     const auto text = read_file(file);
     if (!text || write_file(place, *text) != 0)
       throw UserError(fmt::format("an input cannot be put to {}", place.string()));

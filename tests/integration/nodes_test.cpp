@@ -19,6 +19,7 @@
 
 #include "base/clock.hpp"
 #include "base/files.hpp"
+#include "base/npy.hpp"
 #include "fakes/sysfs_trees/sysfs_trees.hpp"
 #include "integration/support/command.hpp"
 #include "store/sqlite/store.hpp"
@@ -176,6 +177,38 @@ TEST_F(Nodes, ShareASessionAndAShellThatGreetsDoesNoHarm) {
   const auto again = json_of(ergotune(folder, command({agent(3)})));
   EXPECT_EQ(again.at("evaluated"), 0) << "another node knows the session";
   EXPECT_EQ(again.at("resumed"), kConfigurations);
+}
+
+TEST_F(Nodes, FillArgumentsWithNumpysFiles) {
+  std::vector<float> numbers(64);
+  for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<float>(i);
+  const auto array = [&](const char* name) {
+    const std::string_view bytes(reinterpret_cast<const char*>(numbers.data()), 4 * numbers.size());
+    folder.write(name, npy_header("<f4", numbers.size()) + std::string(bytes));
+  };
+  array("x.npy");
+  for (float& number : numbers) number *= 2;
+  array("y.npy");
+  folder.write("n.toml", R"toml(
+name = "n"
+[parameters]
+turn = [1, 2]
+[kernel]
+function = "f"
+arguments = [
+  { name = "x", type = "float32", count = 64, fill = { file = "x.npy" } },
+  { name = "y", type = "float32", count = 64, access = "write" },
+]
+[kernel.source.c]
+text = "void f(const float* x, float* y) { for (int i = 0; i < 64; ++i) y[i] = 2 * x[i]; }"
+[verification.files]
+y = "y.npy"
+)toml");
+  const auto result =
+      ergotune(folder, {"tune", "n.toml", "--device", "host", "--store", "s.db", "--json", "--node-command", agent(1)});
+  for (const auto& [configuration, statuses] : stored_rows(store))
+    EXPECT_THAT(statuses, ::testing::ElementsAre("ok")) << configuration;
+  EXPECT_EQ(stored_rows(store).size(), 2u) << result.err;
 }
 
 TEST_F(Nodes, AreListed) {
