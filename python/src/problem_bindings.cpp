@@ -426,7 +426,7 @@ void bind_goal(ProblemClass& problem) {
           py::arg("constants"), "Names with one value, such as sizes: macros in the source, and names in expressions.")
       .def(
           "set_verification",
-          [](ProblemFile& p, const std::string& kind, double absolute, double relative,
+          [](ProblemFile& p, const std::string& kind, std::optional<double> absolute, double relative,
              const std::map<std::string, std::filesystem::path>& files) {
             if (kind == "none")
               p.verification.kind = Verification::Kind::none;
@@ -441,7 +441,7 @@ void bind_goal(ProblemClass& problem) {
             p.verification.relative_tolerance = relative;
             p.verification.files = files;
           },
-          py::arg("kind"), py::arg("absolute_tolerance") = 1e-6, py::arg("relative_tolerance") = 1e-4,
+          py::arg("kind"), py::arg("absolute_tolerance") = py::none(), py::arg("relative_tolerance") = 1e-4,
           py::arg("files") = std::map<std::string, std::filesystem::path>{},
           "What outputs are compared with: \"first_correct\", those of the first configuration that runs, the default "
           "if it does; \"files\",\n`files` by argument, raw elements as numpy's tofile writes them; \"none\". Right is "

@@ -32,7 +32,7 @@ void use_buffer(ProblemFile& problem, const std::string& name, const std::string
 
 /// Sets the reference with which the outputs of the last kernel's first launch are compared.
 void verify_kernel(ProblemFile& problem, const std::string& function, const std::string& source,
-                   const std::string& language, double absolute, double relative, bool per_configuration,
+                   const std::string& language, std::optional<double> absolute, double relative, bool per_configuration,
                    const std::vector<std::string>& options) {
   Kernel& kernel = problem.kernels.back();
   if (kernel.name.empty())
@@ -224,7 +224,7 @@ void bind_workload(py::module_& module, py::class_<ProblemFile>& problem) {
       .def("use_buffer", &use_buffer, py::arg("name"), py::arg("access") = "read",
            "A buffer that an earlier kernel declared is the next argument of this one.")
       .def("verify_kernel", &verify_kernel, py::arg("function"), py::arg("source"), py::arg("language") = "c",
-           py::arg("absolute_tolerance") = 1e-6, py::arg("relative_tolerance") = 1e-4,
+           py::arg("absolute_tolerance") = py::none(), py::arg("relative_tolerance") = 1e-4,
            py::arg("per_configuration") = false, py::arg("options") = std::vector<std::string>{},
            "Compares the outputs of the kernel added last with those of a reference with the same arguments: a "
            "function of C, C++ or Fortran,\nor a kernel. `per_configuration`: it runs with each configuration's "

@@ -11,6 +11,7 @@
 #include <future>
 #include <limits>
 #include <numeric>
+#include <optional>
 #include <type_traits>
 #include <vector>
 
@@ -242,6 +243,22 @@ bool is_whole(ElementType type) { return type < ElementType::float16; }
 
 }  // namespace
 
+double usual_absolute_tolerance(ElementType type, std::span<const std::byte> expected) {
+  constexpr double kMost = 1e-6, kOfScale = 1e-4;
+  return with_elements(type, [&]<class T>(T, auto load) {
+    const std::size_t count = expected.size() / sizeof(T);
+    const double enough = static_cast<double>(count) * (kMost / kOfScale) * (kMost / kOfScale);
+    double squares = 0;
+    // a few elements usually show that the root mean square is large enough
+    for (std::size_t i = 0; i < count && squares < enough; ++i) {
+      const double e = load(element<T>(expected, i));
+      if (std::isfinite(e)) squares += e * e;
+    }
+    if (squares == 0 || squares >= enough) return kMost;
+    return kOfScale * std::sqrt(squares / static_cast<double>(count));
+  });
+}
+
 std::size_t not_finite_in(ElementType type, std::span<const std::byte> contents) {
   if (is_whole(type)) return 0;
   return with_elements(type, [&]<class T>(T, auto load) {
@@ -269,17 +286,16 @@ BufferComparison compare(Compare how, ElementType type, std::span<const std::byt
 BufferComparison compare_output(const Verification& verification, const std::string& output, ElementType type,
                                 std::span<const std::byte> actual, std::span<const std::byte> expected) {
   const auto how = verification.compare.find(output);
-  const Verification usual;
-  const bool exact = is_whole(type) && verification.absolute_tolerance == usual.absolute_tolerance &&
-                     verification.relative_tolerance == usual.relative_tolerance;
-  BufferComparison found =
-      compare(how == verification.compare.end() ? Compare::elements : how->second, type, actual, expected,
-              exact ? 0 : verification.absolute_tolerance, exact ? 0 : verification.relative_tolerance);
+  const std::optional<double> given = verification.absolute_tolerance;
+  const double relative = verification.relative_tolerance;
+  const bool exact = is_whole(type) && !given && relative == Verification().relative_tolerance;
+  const double absolute = given ? *given : usual_absolute_tolerance(type, expected);
+  BufferComparison found = compare(how == verification.compare.end() ? Compare::elements : how->second, type, actual,
+                                   expected, exact ? 0 : absolute, exact ? 0 : relative);
   if (!found.equal && actual.size() == expected.size())
     found.message += fmt::format(
         " (permitted: {}; absolute_tolerance and relative_tolerance of [verification])",
-        exact ? "no difference of whole numbers"
-              : fmt::format("{} + {} * |expected|", verification.absolute_tolerance, verification.relative_tolerance));
+        exact ? "no difference of whole numbers" : fmt::format("{:.3g} + {} * |expected|", absolute, relative));
   return found;
 }
 

@@ -34,6 +34,10 @@ std::size_t not_finite_in(ElementType type, std::span<const std::byte> contents)
 BufferComparison compare(Compare how, ElementType type, std::span<const std::byte> actual,
                          std::span<const std::byte> expected, double absolute_tolerance, double relative_tolerance);
 
+/// The absolute tolerance where a verification gives none: 1e-6, or 1e-4 of the root mean square of the finite elements
+/// where that is less, so that numbers which are small in their unit are not all equal. 1e-6 if all are zero.
+double usual_absolute_tolerance(ElementType type, std::span<const std::byte> expected);
+
 /// Compares an output as its verification states; the message names the tolerance. Whole numbers have to be equal
 /// unless a tolerance differs from its default, which is meant for rounding.
 BufferComparison compare_output(const Verification& verification, const std::string& output, ElementType type,

@@ -174,6 +174,26 @@ TEST(Compare, OfAnOutputNamesTheToleranceAndItsKeys) {
   EXPECT_EQ(exact.find("1e-"), std::string::npos) << "the default tolerance is not applied to whole numbers: " << exact;
 }
 
+// A cross section in m2 is 1e-28; a tolerance of 1e-6 would accept everything.
+TEST(Compare, SmallNumbersAreComparedByTheirOwnSize) {
+  const auto equal = [](const std::vector<float>& actual, const std::vector<float>& expected) {
+    return compare_output({}, "y", ElementType::float32, std::as_bytes(std::span(actual)),
+                          std::as_bytes(std::span(expected)))
+        .equal;
+  };
+  EXPECT_FALSE(equal({0, 0, 0}, {1e-28f, -2e-28f, 0}));
+  EXPECT_FALSE(equal({1e-28f, -2e-28f, 2e-29f}, {1e-28f, -2e-28f, 0}));
+  EXPECT_TRUE(equal({1e-28f, -2e-28f, 1e-33f}, {1e-28f, -2e-28f, 0})) << "rounding near zero";
+  EXPECT_TRUE(equal({5e-7f, 1}, {0, 1}));
+  EXPECT_TRUE(equal({5e-7f, 0}, {0, 0})) << "nothing shows the size of the numbers";
+  Verification given;
+  given.absolute_tolerance = 1e-6;
+  const std::vector<float> zero{0}, small{1e-8f};
+  EXPECT_TRUE(
+      compare_output(given, "y", ElementType::float32, std::as_bytes(std::span(zero)), std::as_bytes(std::span(small)))
+          .equal);
+}
+
 template <class T>
 void check_whole_numbers(ElementType type) {
   const T low = std::numeric_limits<T>::min(), high = std::numeric_limits<T>::max();

@@ -205,7 +205,7 @@ ReplacementLaunch TunedProblems::choose(const Tuned& tuned, const RequestedLaunc
   given.global = global_of(geometry);
   given.block = {geometry.block[0], geometry.block[1], geometry.block[2]};
   given.shared_bytes = geometry.shared_memory_bytes;
-  given.absolute_tolerance = problem.verification.absolute_tolerance;
+  given.absolute_tolerance = problem.verification.absolute_tolerance.value_or(1e-6);
   given.relative_tolerance = problem.verification.relative_tolerance;
   for (const Argument& argument : problem.kernel().arguments)
     given.types.push_back(argument.kind == Argument::Kind::buffer ? to_string(argument.type) : std::string());

@@ -43,8 +43,7 @@ def set_verification(problem, arguments, answer, atol, verify, watch, scratch, c
             return None
         files = None if is_tunable(answer) else _answer_files(arguments, answer, scratch)
         if files is not None:
-            problem.set_verification("files", absolute_tolerance=float(1e-6 if atol is None else atol),
-                                     relative_tolerance=1e-5, files=files)
+            problem.set_verification("files", absolute_tolerance=atol, relative_tolerance=1e-5, files=files)
             return None
     problem.set_verification("none")
     takes_atol = verify is not None and "atol" in _names(verify)
