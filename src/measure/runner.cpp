@@ -371,6 +371,14 @@ void Runner::State::run(const Configuration& configuration, std::span<const Bina
     if (!right) return;
   }
   if (run.reference_only) return;
+  constexpr double kLongestExtraLaunch = 2;  // s
+  if (outputs.wanted() && first_seconds < kLongestExtraLaunch) {
+    const auto& warnings = outputs.check_access([&] {
+      round.reset_own_inputs();
+      timer.once(round.workload());
+    });
+    result.warnings.insert(result.warnings.end(), warnings.begin(), warnings.end());
+  }
   const auto known_before = result.quantities;
 
   if (blocks_missed) look_for_blocks(round.workload());
@@ -383,6 +391,12 @@ void Runner::State::run(const Configuration& configuration, std::span<const Bina
   load_end = host_seconds();
   load_seconds = load_end - load_begin;
   if (!note_time(timing, result)) return;
+  constexpr double kNotable = 1e-3, kRemembered = 50;  // s, ratio
+  if (device.info().backend == "host" && first_seconds > std::max(kNotable, kRemembered * timing.estimate.value))
+    result.warnings.push_back(fmt::format(
+        "its first call took over {:.0f} times as long as later ones, which are timed: does the function keep "
+        "results between calls?",
+        kRemembered));
   if (problem.has_named_kernels() && !timing.gave_up) {
     if (reset.apply) reset.apply();
     measure_kernel_times(device, round, problem, std::min(options.max_seconds, kKernelTimesSeconds), result);

@@ -69,6 +69,42 @@ TEST_F(Outputs, ThatNothingChangesAreNoted) {
   EXPECT_THAT(measure(32).warnings, testing::Not(testing::Contains(HasSubstr("\"b\""))));
 }
 
+// A grid that is too small agrees with itself.
+TEST_F(Outputs, ThatAreWrittenInPartAreNoted) {
+  device.kernels["double_32"] = [](const FakeLaunch& launch) {
+    for (std::size_t i = 0; i < kCount / 2; ++i) launch.buffers[2]->floats()[i] = 2 * launch.buffers[1]->floats()[i];
+    return 1e-3;
+  };
+  EXPECT_THAT(measure(32).warnings, testing::Contains(AllOf(HasSubstr("128"), HasSubstr("\"b\""))));
+  EXPECT_THAT(measure(64).warnings, testing::IsEmpty());
+}
+
+// An iteration to convergence has nothing left to do on its result.
+TEST_F(Outputs, ThatAKernelReadsAreRestoredBeforeEachTimedLaunch) {
+  device.kernels["double_32"] = [](const FakeLaunch& launch) {
+    float* const b = launch.buffers[2]->floats();
+    const bool converged = b[0] > 7;
+    for (std::size_t i = 0; i < kCount; ++i) b[i] = 8 + (b[i] - 8) * 1e-5f;
+    return converged ? 1e-6 : 1e-3;
+  };
+  problem.kernel().arguments[2].fill = {.kind = Fill::Kind::constant, .start = 0};
+  Runner runner(device, problem, options);
+  for (int i = 0; i < 2; ++i) {
+    const Measurement measured = measure(runner, 32);
+    EXPECT_NEAR(measured.quantities.at("time").value, 1e-3, 1e-5);
+    EXPECT_THAT(measured.warnings, testing::Contains(HasSubstr("\"b\"")));
+  }
+}
+
+TEST_F(Outputs, OfARandomKernelAreNotTakenForInputs) {
+  float next = 0;
+  device.kernels["double_32"] = [&next](const FakeLaunch& launch) {
+    for (std::size_t i = 0; i < kCount; ++i) launch.buffers[2]->floats()[i] = ++next;
+    return 1e-3;
+  };
+  EXPECT_THAT(measure(32).warnings, testing::IsEmpty());
+}
+
 TEST_F(Outputs, OfAnotherProblemAreNoReference) {
   options.reference_file = folder / "reference";
   measure(32);

@@ -318,6 +318,13 @@ bool ProblemBuffers::has_in_out() const {
   return false;
 }
 
+std::vector<std::string> ProblemBuffers::only_written() const {
+  std::vector<std::string> names;
+  for (const std::string& name : outputs_)
+    if (!slot(name).in_out && !final_names_.contains(name)) names.push_back(name);
+  return names;
+}
+
 void ProblemBuffers::read(const std::string& name, std::vector<std::byte>& into) const {
   read_as(final_names_, name, into);
 }

@@ -82,6 +82,10 @@ class ProblemBuffers {
   void restore(bool everything = false);
   /// True if an iteration changes inputs of the next one.
   bool has_in_out() const;
+  /// Names of outputs() that an iteration writes without having read them, as the kernels declare.
+  std::vector<std::string> only_written() const;
+  /// An iteration reads this output although no kernel declares it: has_in_out() is true from now on.
+  void note_read(const std::string& name) { slots_[by_name_.at(name)].in_out = true; }
 
   bool contains(const std::string& name) const { return by_name_.contains(name); }
   /// Names of the buffers that kernels write, in the order of the arguments; all of them until choose() is called.

@@ -10,7 +10,9 @@
 #include <fstream>
 #include <memory>
 #include <set>
+#include <type_traits>
 
+#include "base/half.hpp"
 #include "base/hash.hpp"
 #include "device/backend.hpp"
 #include "device/entries.hpp"
@@ -21,6 +23,7 @@
 #include "kernel/wisdom_key.hpp"
 #include "measure/buffers/arguments.hpp"
 #include "problem/address_field.hpp"
+#include "problem/element_type.hpp"
 
 namespace ergotune {
 namespace {
@@ -265,6 +268,88 @@ bool OutputCheck::verify(Measurement& result, bool reference_only) {
   if (verifier_ ? passes_user_verifier(result) : right(result)) return true;
   result.status = Status::wrong_result;
   return false;
+}
+
+/// Other contents, which differ in each element by little, as a kernel may use them as an index.
+static std::vector<std::byte> other_contents(ElementType type, std::vector<std::byte> contents) {
+  with_type(type, [&]<class T>(T) {
+    for (std::size_t at = 0; at + sizeof(T) <= contents.size(); at += sizeof(T)) {
+      T value;
+      std::memcpy(&value, &contents[at], sizeof value);
+      if constexpr (std::is_same_v<T, Half>)
+        value.bits = half_from(half_to_double(value.bits) + 1);
+      else if constexpr (std::is_floating_point_v<T>)
+        value += 1;
+      else
+        value ^= 1;
+      std::memcpy(&contents[at], &value, sizeof value);
+    }
+  });
+  return contents;
+}
+
+/// Whether an output is what the verified iteration has left, within the tolerance.
+bool OutputCheck::repeats(const std::string& name, const std::vector<std::byte>& contents) const {
+  return compare_output(problem_.verification, name, buffers_.argument(name).type, contents, actual_.at(name)).equal;
+}
+
+/// Replaces elements that neither the verified iteration nor one on `other` has written, in what the latter has left,
+/// by what the former has. Returns their number.
+std::size_t OutputCheck::take_unwritten(const std::string& name, const std::vector<std::byte>& other,
+                                        std::vector<std::byte>& contents) const {
+  const std::vector<std::byte>& verified = actual_.at(name);
+  const std::vector<std::byte> first = buffers_.first_contents(name);
+  const std::size_t size = size_of(buffers_.argument(name).type);
+  std::size_t count = 0;
+  for (std::size_t at = 0; at + size <= contents.size(); at += size) {
+    const auto same = [&](const std::vector<std::byte>& a, const std::vector<std::byte>& b) {
+      return std::memcmp(&a[at], &b[at], size) == 0;
+    };
+    if (!same(contents, other) || !same(verified, first)) continue;
+    std::memcpy(&contents[at], &verified[at], size);
+    ++count;
+  }
+  return count;
+}
+
+const std::vector<std::string>& OutputCheck::check_access(const std::function<void()>& iterate) {
+  if (access_warnings_) return *access_warnings_;
+  access_warnings_.emplace();
+  const std::vector<std::string> names = buffers_.only_written();
+  if (names.empty()) return *access_warnings_;
+  ExpectedOutputs others;
+  buffers_.restore();
+  for (const std::string& name : names) {
+    others[name] = other_contents(buffers_.argument(name).type, buffers_.first_contents(name));
+    buffers_.write(name, others[name]);
+  }
+  iterate();
+  std::vector<std::pair<std::string, bool>> suspects;  // and whether the output is right all the same
+  std::vector<std::byte> contents;
+  for (const std::string& name : names) {
+    buffers_.read(name, contents);
+    const std::size_t unwritten = take_unwritten(name, others[name], contents);
+    const std::size_t all = contents.size() / size_of(buffers_.argument(name).type);
+    if (problem_.verification.kind == Verification::Kind::first_correct && !verifier_ && 4 * unwritten >= all)
+      access_warnings_->push_back(fmt::format(
+          "{} of the {} elements of output \"{}\" are not written: is the grid large enough?", unwritten, all, name));
+    if (contents != actual_.at(name)) suspects.emplace_back(name, repeats(name, contents));
+  }
+  buffers_.restore();
+  if (suspects.empty()) return *access_warnings_;
+  // outputs of random numbers differ each time, sums in any order by rounding
+  iterate();
+  for (const auto& [name, right] : suspects) {
+    buffers_.read(name, contents);
+    if (right ? contents != actual_.at(name) : !repeats(name, contents)) continue;
+    buffers_.note_read(name);
+    access_warnings_->push_back(
+        fmt::format("output \"{0}\" depends on what it contains before the kernel runs, so that it is restored before "
+                    "each launch: declare it access = \"read_write\"",
+                    name));
+  }
+  buffers_.restore();
+  return *access_warnings_;
 }
 
 bool OutputCheck::has_all_references() const {

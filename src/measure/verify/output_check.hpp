@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -49,6 +50,11 @@ class OutputCheck {
   /// there are no expected outputs, the first correct outputs become the expected ones. `reference_only`: keeps the
   /// outputs as the expected ones without comparing.
   bool verify(Measurement& result, bool reference_only);
+  /// After verify() has accepted outputs for the first time: runs the same iteration on other contents of the outputs
+  /// that no kernel is declared to read. If they depend on these, they are restored before each timed launch from then
+  /// on. Returns warnings about such outputs, and about those of which much is not written, for this and all later
+  /// configurations.
+  const std::vector<std::string>& check_access(const std::function<void()>& iterate);
   /// Returns false, and sets status and message of `result`, if kernels have written outside of their buffers or to an
   /// input; then all memory has been restored.
   bool memory_intact(Measurement& result);
@@ -66,6 +72,9 @@ class OutputCheck {
   bool unchanged(const std::string& name);
   bool has_numbers(const std::string& name, Measurement& result);
   bool passes_user_verifier(Measurement& result);
+  bool repeats(const std::string& name, const std::vector<std::byte>& contents) const;
+  std::size_t take_unwritten(const std::string& name, const std::vector<std::byte>& other,
+                             std::vector<std::byte>& contents) const;
 
   const Problem& problem_;
   Device& device_;
@@ -79,6 +88,7 @@ class OutputCheck {
   std::vector<bool> seen_by_reference_;  ///< of each parameter; the others have their defaults in expected_for_
   std::vector<std::pair<Configuration, ExpectedOutputs>> earlier_;  ///< for other values
   std::size_t earlier_bytes_ = 0;
+  std::optional<std::vector<std::string>> access_warnings_;  ///< once check_access() has run
   ExpectedOutputs actual_;  ///< kept between configurations to avoid an allocation per run
   std::map<std::string, std::unique_ptr<PinnedMemory>> pinned_;  ///< memory of actual_
 };
