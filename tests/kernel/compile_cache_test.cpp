@@ -110,5 +110,36 @@ TEST(CompileCache, FilesThatOptionsNameChangeTheKey) {
   }
 }
 
+TEST(CompileCache, HeadersOfTheEnvironmentAndOfMacrosChangeTheKey) {
+  TemporaryFolder folder;
+  CompileJob plain, macro, source;
+  plain.source = "#include <a.h>\n";
+  macro.source = "#include WHICH\n";
+  source.source = "#define WHICH \"a.h\"\n#include WHICH\n";
+  macro.options = {"-DWHICH=\"a.h\""};
+  std::vector<std::set<std::string>> keys(3);
+  setenv("CPATH", folder.path().c_str(), 1);
+  for (const char* text : {"1", "2"}) {
+    folder.write("a.h", text);
+    keys[0].insert(CompileCache::key(plain, "x"));
+    keys[1].insert(CompileCache::key(macro, "x"));
+    keys[2].insert(CompileCache::key(source, "x"));
+  }
+  unsetenv("CPATH");
+  for (const auto& some : keys) EXPECT_EQ(some.size(), 2u);
+}
+
+TEST(CompileCache, LibrariesThatAreLinkedChangeTheKey) {
+  TemporaryFolder folder;
+  CompileJob job;
+  job.options = {"-L" + folder.path().string(), "-lmy", "-lm"};
+  std::set<std::string> keys;
+  for (const char* contents : {"1", "2"}) {
+    folder.write("libmy.a", contents);
+    keys.insert(CompileCache::key(job, "x"));
+  }
+  EXPECT_EQ(keys.size(), 2u);
+}
+
 }  // namespace
 }  // namespace ergotune

@@ -3,28 +3,73 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
+#include <map>
 #include <optional>
 #include <set>
+#include <string_view>
 #include <unordered_map>
 
 #include "base/files.hpp"
 #include "base/hash.hpp"
 #include "base/kernel_source/outline.hpp"
+#include "base/process/environment.hpp"
 #include "base/text.hpp"
 #include "ergotune/argument.hpp"
 
 namespace ergotune {
 namespace {
 
-/// Returns the names in `#include "x"`, `#include <x>` and Fortran's `include 'x'`.
-std::vector<std::string> included_names(const std::string& source) {
+/// The headers that macros stand for in `#include NAME`, by the macro's name.
+using HeaderMacros = std::multimap<std::string, std::string>;
+
+/// The header in `"x"` or `<x>` at the beginning of a text; empty if there is none.
+std::string quoted_header(std::string_view text) {
+  if (text.empty() || (text.front() != '"' && text.front() != '<')) return {};
+  const std::size_t end = text.find_first_of(text.front() == '<' ? ">\n" : "\"\n", 1);
+  return end == std::string_view::npos || text[end] == '\n' ? std::string() : std::string(text.substr(1, end - 1));
+}
+
+std::string_view without_blanks(std::string_view text) {
+  const std::size_t begin = text.find_first_not_of(" \t");
+  return begin == std::string_view::npos ? std::string_view() : text.substr(begin);
+}
+
+std::string first_identifier(std::string_view text) {
+  const auto end = std::ranges::find_if_not(text, kernel_source::in_identifier);
+  return {text.begin(), end};
+}
+
+/// Adds the macros that a source defines as the name of a header.
+void add_header_macros(const std::string& source, HeaderMacros& macros) {
+  for (std::size_t at = source.find("define"); at != std::string::npos; at = source.find("define", at + 1)) {
+    const std::string_view rest = without_blanks(std::string_view(source).substr(at + 6));
+    const std::string name = first_identifier(rest);
+    std::string header = quoted_header(without_blanks(rest.substr(name.size())));
+    if (!name.empty() && !header.empty()) macros.emplace(name, std::move(header));
+  }
+}
+
+/// Adds the one that a definition in a compiler option (NAME="x", perhaps quoted for a shell) makes.
+void add_header_macro(std::string definition, HeaderMacros& macros) {
+  std::erase_if(definition, [](char c) { return c == '\\' || c == '\''; });
+  const std::size_t equals = definition.find('=');
+  if (equals == std::string::npos) return;
+  std::string header = quoted_header(std::string_view(definition).substr(equals + 1));
+  if (!header.empty()) macros.emplace(definition.substr(0, equals), std::move(header));
+}
+
+/// Returns the names in `#include "x"`, `#include <x>`, `#include NAME` and Fortran's `include 'x'`.
+std::vector<std::string> included_names(const std::string& source, const HeaderMacros& macros) {
   std::vector<std::string> names;
   for (std::size_t at = source.find("include"); at != std::string::npos; at = source.find("include", at + 1)) {
     std::size_t i = at + 7;
     while (i < source.size() && (source[i] == ' ' || source[i] == '\t')) ++i;
     if (i >= source.size()) break;
     const char open = source[i];
+    if (i > at + 7 && kernel_source::in_identifier(open)) {
+      const auto [first, last] = macros.equal_range(first_identifier(std::string_view(source).substr(i)));
+      for (auto macro = first; macro != last; ++macro) names.push_back(macro->second);
+    }
     if (open != '"' && open != '<' && open != '\'') continue;
     const std::size_t end = source.find(open == '<' ? '>' : open, i + 1);
     if (end == std::string::npos || source.substr(i, end - i).find('\n') != std::string::npos) continue;
@@ -36,10 +81,12 @@ std::vector<std::string> included_names(const std::string& source) {
 /// Files that a source includes, as the compiler finds them: beside the file that names one, then in the folders.
 class Includes {
  public:
-  explicit Includes(const std::vector<std::string>& folders) : folders_(folders) {}
+  Includes(const std::vector<std::string>& folders, HeaderMacros macros)
+      : folders_(folders), macros_(std::move(macros)) {}
 
   void collect(const std::string& source, const std::string& beside) {
-    for (const std::string& name : included_names(source)) {
+    add_header_macros(source, macros_);
+    for (const std::string& name : included_names(source, macros_)) {
       const std::string* file = beside.empty() ? nullptr : found(beside + '/' + name);
       for (auto folder = folders_.begin(); !file && folder != folders_.end(); ++folder)
         file = found(*folder + '/' + name);
@@ -65,9 +112,40 @@ class Includes {
   }
 
   const std::vector<std::string>& folders_;
+  HeaderMacros macros_;
   std::unordered_map<std::string, std::optional<std::string>> known_;  ///< by path; empty: there is no such file
   std::set<std::string> seen_;
 };
+
+/// Folders in an environment variable of compilers (GCC manual, "Environment Variables Affecting GCC").
+void add_folders_of(const char* variable, std::vector<std::string>& folders) {
+  for (const std::string& folder : split(environment_variable(variable), ':'))
+    if (!folder.empty()) folders.push_back(folder);
+}
+
+/// Contents of a file that is linked; of a large one its size and time.
+IncludedFile linked_file(const std::string& name, const std::filesystem::path& path) {
+  constexpr std::uintmax_t kLarge = std::uintmax_t{16} << 20;
+  std::error_code failed;
+  const std::uintmax_t size = std::filesystem::file_size(path, failed);
+  if (size > kLarge) {
+    const auto time = std::filesystem::last_write_time(path, failed).time_since_epoch().count();
+    return {name, fmt::format("{} {}", size, time), path};
+  }
+  return {name, read_file(path).value_or(""), path};
+}
+
+/// The library that the linker finds for -lNAME in these folders; none: one of the system.
+std::optional<IncludedFile> library(const std::string& name, const std::vector<std::string>& folders) {
+  std::error_code failed;
+  for (const std::string& folder : folders) {
+    for (const char* ending : {".so", ".a"}) {
+      const auto path = std::filesystem::path(folder) / ("lib" + name + ending);
+      if (std::filesystem::is_regular_file(path, failed)) return linked_file("-l" + name, path);
+    }
+  }
+  return std::nullopt;
+}
 
 }  // namespace
 
@@ -109,26 +187,34 @@ std::vector<IncludedFile> files_in_use(const std::string& source, std::vector<st
   for (const std::string& option : options)
     for (std::string& part : split(option, ' '))
       if (!part.empty()) parts.push_back(std::move(part));
-  std::vector<std::string> named;
+  std::vector<std::string> named, library_folders, libraries, definitions;
+  const std::pair<std::string_view, std::vector<std::string>*> flags[] = {
+      {"-isystem", &folders},   {"-iquote", &folders}, {"-idirafter", &folders}, {"-I", &folders},
+      {"-L", &library_folders}, {"-l", &libraries},    {"-D", &definitions}};
   for (std::size_t i = 0; i < parts.size(); ++i) {
-    const auto has = [&](std::string_view flag) { return parts[i].starts_with(flag); };
-    const char* const flags[] = {"-isystem", "-iquote", "-idirafter", "-I"};
-    const auto* const flag = std::ranges::find_if(flags, has);
+    const auto* const flag =
+        std::ranges::find_if(flags, [&](const auto& known) { return parts[i].starts_with(known.first); });
     std::error_code failed;
     if (flag == std::end(flags)) {
       if (std::filesystem::is_regular_file(parts[i], failed)) named.push_back(parts[i]);
-    } else if (parts[i] != *flag) {
-      folders.push_back(parts[i].substr(std::strlen(*flag)));
+    } else if (parts[i].size() > flag->first.size()) {
+      flag->second->push_back(parts[i].substr(flag->first.size()));
     } else if (i + 1 < parts.size()) {
-      folders.push_back(parts[++i]);
+      flag->second->push_back(parts[++i]);
     }
   }
-  Includes includes(folders);
+  for (const char* variable : {"CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH"}) add_folders_of(variable, folders);
+  add_folders_of("LIBRARY_PATH", library_folders);
+  HeaderMacros macros;
+  for (const std::string& definition : definitions) add_header_macro(definition, macros);
+  Includes includes(folders, std::move(macros));
   includes.collect(source, "");
   for (const std::string& file : named) {
-    includes.files.push_back({file, read_file(file).value_or(""), file});
+    includes.files.push_back(linked_file(file, file));
     includes.collect(std::string(includes.files.back().text), std::filesystem::path(file).parent_path().string());
   }
+  for (const std::string& name : libraries)
+    if (auto file = library(name, library_folders)) includes.files.push_back(std::move(*file));
   return std::move(includes.files);
 }
 

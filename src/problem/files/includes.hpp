@@ -25,8 +25,10 @@ std::vector<IncludedFile> included_files(const std::string& source, const std::v
 /// Returns the names in double quotes that `source` and what it includes name, and that are not found.
 std::vector<std::string> missing_includes(const std::string& source, const std::vector<std::string>& folders);
 
-/// Returns included_files() in these folders and in those that compiler options name (-I, -isystem, -iquote,
-/// -idirafter), and the files that options name themselves (objects, -include) with what they include.
+/// Returns included_files() in these folders, in those that compiler options name (-I, -isystem, -iquote, -idirafter)
+/// and in those of CPATH, C_INCLUDE_PATH and CPLUS_INCLUDE_PATH; headers that a macro names; the files that options
+/// name themselves (objects, -include) with what they include; and the libraries of -l in the folders of -L and
+/// LIBRARY_PATH. Macros are those of options and sources; ones that expand to others are not followed.
 std::vector<IncludedFile> files_in_use(const std::string& source, std::vector<std::string> folders,
                                        const std::vector<std::string>& options);
 
