@@ -61,6 +61,9 @@ std::vector<Ranked> rank(Objective& objective, std::span<const Measurement* cons
   return ranked;
 }
 
+/// Of fewer results, two that agree by chance hide that the others do not: their deviation is not robust.
+constexpr std::size_t kFew = 5;
+
 Repeats repeatability_of(const Objective& objective, std::span<const MeasuredTwice> pairs) {
   std::vector<double> logarithms;
   for (const auto& [searched, confirmed] : pairs) {
@@ -73,8 +76,15 @@ Repeats repeatability_of(const Objective& objective, std::span<const MeasuredTwi
   const double centre = median(logarithms);
   for (double& x : logarithms) x = std::abs(x - centre);
   constexpr double kOfNormal = 1.4826;  // standard deviation over median absolute deviation
+  const auto n = static_cast<double>(repeats.n);
+  double deviation = kOfNormal * median(logarithms);
+  if (repeats.n > 1 && repeats.n < kFew) {
+    double squares = 0;
+    for (const double x : logarithms) squares += x * x;
+    deviation = std::max(deviation, std::sqrt(squares / (n - 1)));
+  }
   repeats.factor = std::exp(centre);
-  repeats.deviation = kOfNormal * median(logarithms) * std::sqrt(1 + 1 / static_cast<double>(repeats.n));
+  repeats.deviation = deviation * std::sqrt(1 + 1 / n);
   return repeats;
 }
 
@@ -84,7 +94,6 @@ std::string repeats_note(const Repeats& repeats, int confirmation_repeats) {
   // differ: 92 % on average where 68 % were right (simulated, noise 70 %, candidates 20 %, two or three repeats).
   constexpr double kNoisy = 0.2;
   constexpr int kFewRepeats = 3;
-  constexpr std::size_t kFew = 5;  // of fewer, two that agree by chance hide that the others do not
   if (repeats.n < 2 || (std::abs(std::log(repeats.factor)) < kRepeats && repeats.deviation < kRepeats)) return {};
   const double change = 100 * (repeats.factor - 1);
   return fmt::format(

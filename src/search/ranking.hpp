@@ -38,7 +38,7 @@ std::vector<Ranked> rank(Objective& objective, std::span<const Measurement* cons
 /// clocks may have changed in between, and the leader of a search is selected partly by luck.
 struct Repeats {
   double factor = 1;     ///< median ratio
-  double deviation = 0;  ///< robust standard deviation of its logarithm, for one more result
+  double deviation = 0;  ///< standard deviation of its logarithm for one more result, robust if there are five
   std::size_t n = 0;     ///< results that were measured again
 };
 /// The search's measurement, and the confirmed one.

@@ -159,6 +159,18 @@ TEST(Ranking, AnUnconfirmedResultIsExpectedUnderTheLoadOfTheConfirmation) {
   EXPECT_GT(unconfirmed(rate, measured(1, 3), measured(1, 2), {1, 0.1, 3})->expected_gain, 0.3);
 }
 
+// The load changed for those that use two processors: two others that repeat well do not show it.
+TEST(Ranking, OfThreeRepeatsOneThatDiffersCounts) {
+  const Objective time = Objective::parse({.text = "time"}, {});
+  const std::vector<Measurement> before{measured(2.6, 1), measured(2.6, 1), measured(2.6, 1)};
+  const std::vector<Measurement> after{measured(1.4, 1), measured(2.6, 1), measured(2.6, 1)};
+  std::vector<MeasuredTwice> pairs;
+  for (std::size_t i = 0; i < before.size(); ++i) pairs.emplace_back(&before[i], &after[i]);
+  const Repeats repeats = repeatability_of(time, pairs);
+  EXPECT_GT(unconfirmed(time, measured(2.6, 1), after[0], repeats)->expected_gain, 0.003);
+  EXPECT_NE(repeats_note(repeats, 3), "");
+}
+
 TEST(Ranking, TheBestOfTheConfirmedLeads) {
   const std::vector<Measurement> list{measured(1.0, 1), measured(1.2, 1), measured(1.1, 1), measured(0.9, 1)};
   EXPECT_EQ(positions(ranked("time", list, {1, 2})), (Positions{2, 3, 0, 1}));
