@@ -39,7 +39,7 @@ def _random_state(value: Any) -> Optional[Tuple[Callable[[], Any], Callable[[Any
     return (value.get_state, value.set_state) if is_generator else None
 
 
-def _attributes(value: Any) -> Dict[str, Any]:
+def attributes(value: Any) -> Dict[str, Any]:
     slots: List[str] = []
     for kind in type(value).__mro__:
         named = kind.__dict__.get("__slots__", ())
@@ -64,7 +64,7 @@ class Holder:
             return self._value.copy()
         return self._value.copy() if isinstance(self._value, set) else dict(self._value) if isinstance(self._value, dict) else \
             self._value[:] if isinstance(self._value, _SEQUENCES) else \
-            list(self._value) if isinstance(self._value, deque) else _attributes(self._value)
+            list(self._value) if isinstance(self._value, deque) else attributes(self._value)
 
     def changed(self) -> bool:
         if arrays.is_frame(self._value):
@@ -93,7 +93,7 @@ class Holder:
         elif isinstance(value, _SEQUENCES):
             value[:] = first
         else:
-            for name in _attributes(value).keys() - first.keys():
+            for name in attributes(value).keys() - first.keys():
                 object.__delattr__(value, name)
             for name, held in first.items():
                 object.__setattr__(value, name, held)
@@ -139,8 +139,8 @@ def found_in(given: Iterable[Tuple[Any, Any]]) -> Iterator[Tuple[Any, Any]]:
             pass
         elif inspect.ismodule(value) or callable(value):
             continue  # a function, a compiled kernel or a model keeps what it has cached
-        elif attributes := _attributes(value):
-            inside = [(f"{name}.{key}", item) for key, item in attributes.items()]
+        elif held := attributes(value):
+            inside = [(f"{name}.{key}", item) for key, item in held.items()]
         elif isinstance(value, collections.abc.Iterator) and not isinstance(value, io.IOBase):
             raise NotRestored(f"the argument {name!r} is an iterator ({type(value).__name__}), which the first launch uses up: give a list")
         else:

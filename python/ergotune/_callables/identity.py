@@ -7,58 +7,99 @@ import functools
 import hashlib
 import importlib.metadata
 import inspect
+import itertools
 import linecache
 import os
 import re
 import sys
 import textwrap
 import types
-from typing import Any, Dict, FrozenSet, Iterable, Iterator, List, Mapping
+from typing import Any, Dict, FrozenSet, Iterable, Iterator, List, Mapping, Tuple
 
 from . import arrays
+from .contents import attributes
+
+
+#: Functions in descriptors: properties, methods of classes, functools.cached_property and functools.partialmethod.
+_FUNCTIONS = ("fget", "fset", "fdel", "__func__", "func")
+#: How far references are followed, and how many items of a container.
+_DEPTH, _ITEMS = 50, 1000
 
 
 class _Sources:
-    """Sources of functions and of what they call, values that they close over, and the packages that they come from."""
+    """Sources of functions and of what they refer to, values that they use, and the packages that they come from."""
 
     def __init__(self) -> None:
         self.parts: List[str] = []
         self.packages: Dict[str, None] = {}
         self._seen: Dict[Any, Any] = {}
+        linecache.checkcache()
 
     def add(self, thing: Any, depth: int = 0) -> None:
-        thing = getattr(thing, "__wrapped__", thing)
-        if isinstance(thing, functools.partial):
-            self.parts.append(f"{describe(thing.args)} {describe(thing.keywords)}")
-            thing = thing.func
-        for attribute in ("fn", "py_func"):  # Triton's and Numba's
-            inner = getattr(thing, attribute, None)
-            if callable(inner):
-                thing = inner
-        if isinstance(thing, types.MethodType):
-            thing = thing.__func__
-        if id(thing) in self._seen or depth > 8:
+        if not self._is_new(id(thing), thing, depth):
             return
-        self._seen[id(thing)] = thing
-        code = getattr(thing, "__code__", None)
+        if isinstance(thing, types.MethodType):
+            self._add_held(thing.__self__, depth)
+            return self.add(thing.__func__, depth)
+        if isinstance(thing, functools.partial):
+            self._add_value("arguments", [thing.args, thing.keywords], depth)
+            return self.add(thing.func, depth)
+        wrapped = _wrapped(thing)
+        if wrapped is not None:
+            return self.add(wrapped, depth + 1)
+        code: Any = getattr(thing, "__code__", None) if hasattr(type(thing), "__code__") else None  # some objects have every attribute
         if code is None and not inspect.isclass(thing):
             self.add(type(thing), depth + 1)
-            self.parts.append(describe(vars(thing) if hasattr(thing, "__dict__") else thing))
-            return
-        module = getattr(thing, "__module__", None) or ""
+            return self._add_value("object", attributes(thing) or thing, depth)
+        module = _module_of(thing) if inspect.isfunction(thing) else getattr(thing, "__module__", None) or ""
         if depth > 0 and _is_installed(module):
             self.packages[module.partition(".")[0]] = None
             return
-        linecache.checkcache()
         try:
-            if getattr(thing, "__name__", "") == "<lambda>":
+            if code and code.co_name == "<lambda>":
                 raise OSError("its lines hold what surrounds it, such as the budget of a call")
-            self.parts.append(textwrap.dedent(inspect.getsource(thing)))
+            is_wrapper = inspect.isfunction(thing) and hasattr(thing, "__wrapped__")  # of which inspect.getsource finds what it wraps
+            self.parts.append(textwrap.dedent(inspect.getsource(types.FunctionType(code, thing.__globals__) if is_wrapper else thing)))
         except (OSError, TypeError):  # python -c, exec
-            self.parts.append(_instructions(code) if code else repr(thing))
-            self.parts.append(describe([getattr(thing, "__defaults__", None), getattr(thing, "__kwdefaults__", None)]))
-        if code is not None:
-            self._add_closed(thing, depth)
+            self.parts.append(_instructions(code) if code else describe(thing))
+        if code is None:
+            return self._add_class(thing, depth)
+        self._add_value("defaults", [getattr(thing, "__defaults__", None), getattr(thing, "__kwdefaults__", None)], depth)
+        self._add_closed(thing, depth)
+
+    def _is_new(self, key: Any, thing: Any, depth: int) -> bool:
+        if key in self._seen or depth > _DEPTH:
+            return False
+        self._seen[key] = thing
+        return True
+
+    def _add_class(self, kind: type, depth: int) -> None:
+        for base in kind.__mro__[1:]:
+            self.add(base, depth + 1)
+        for name, value in sorted(vars(kind).items()):
+            functions = [part for part in (value, *(getattr(value, part, None) for part in _FUNCTIONS)) if inspect.isroutine(part)]
+            for function in functions:
+                self.add(function, depth + 1)
+            if not functions and not name.startswith("__"):
+                self._add_used({name: value}, frozenset(), depth)
+
+    def _add_value(self, name: str, value: Any, depth: int) -> None:
+        self.parts.append(f"{name} = {describe(value)}")
+        self._add_held(value, depth)
+
+    def _add_held(self, value: Any, depth: int) -> None:
+        """Functions, classes and objects of the user's classes that a value is or contains."""
+        if _is_array(value):
+            return
+        if callable(value) or not _is_installed(type(value).__module__):
+            self.add(value, depth + 1)
+        if not isinstance(value, (Mapping, list, tuple, set, frozenset)) or not self._is_new(("items", id(value)), value, depth):
+            return
+        before = len(self.parts)
+        for item in itertools.islice(value.items() if isinstance(value, Mapping) else value, _ITEMS):
+            self._add_held(item, depth + 1)
+        if isinstance(value, (set, frozenset)):
+            self.parts[before:] = sorted(self.parts[before:])
 
     def _add_closed(self, function: Any, depth: int) -> None:
         """Of functions of Cython, too, which have code but are not Python's."""
@@ -74,10 +115,10 @@ class _Sources:
         for name, value in sorted(used.items()):
             if inspect.ismodule(value):
                 self._add_module(value, names, depth)
-            elif callable(value) and not arrays.is_array(value):
+            elif callable(value) and not _is_array(value):
                 self.add(value, depth + 1)
             else:
-                self.parts.append(f"{name} = {describe(value)}")
+                self._add_value(name, value, depth)
 
     def _add_module(self, module: types.ModuleType, names: FrozenSet[str], depth: int) -> None:
         """Of an installed module its version, of another what the names select."""
@@ -86,6 +127,19 @@ class _Sources:
         elif (id(module), names) not in self._seen:
             self._seen[id(module), names] = module
             self._add_used({name: value for name, value in vars(module).items() if name in names}, names, depth + 1)
+
+
+def _module_of(function: Any) -> str:
+    """Where its code is: functools.wraps copies __module__ of another function."""
+    return str(function.__globals__.get("__name__", ""))
+
+
+def _wrapped(thing: Any) -> Any:
+    """What a package's decorator, such as functools.cache, Triton's or Numba's jit, was applied to. What a decorator of the user's makes is code that
+    refers to what it was applied to."""
+    if _is_installed(_module_of(thing) if inspect.isfunction(thing) else type(thing).__module__):
+        return next(filter(callable, (getattr(thing, name, None) for name in ("__wrapped__", "fn", "py_func"))), None)
+    return None
 
 
 def _names(code: types.CodeType) -> Iterator[str]:
@@ -124,19 +178,29 @@ def identity(functions: Iterable[Any], arguments: Any, version: str) -> str:
     return "\n".join(parts)
 
 
-def describe(value: Any) -> str:
-    """The same text in every process: of arrays type and shape, of others what they hold."""
-    if arrays.is_array(value):
+def describe(value: Any, outer: Tuple[int, ...] = ()) -> str:
+    """The same text in every process: of arrays type and shape, of others what they hold. ``outer``: the containers that this value is in, by id."""
+    if id(value) in outer:
+        return "..."
+    inner = functools.partial(describe, outer=(*outer, id(value)))
+    if _is_array(value):
         return f"{getattr(value, 'dtype', '')} {tuple(getattr(value, 'shape', ()))}"
-    if arrays.is_array(getattr(value, "base", None)):  # a descriptor of a tensor
-        return f"{type(value).__name__} of {describe(value.base)}"
+    base = getattr(value, "__dict__", {}).get("base")
+    if _is_array(base):  # a descriptor of a tensor
+        return f"{type(value).__name__} of {describe(base)}"
     if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{key}: {describe(item)}" for key, item in value.items()) + "}"
+        return "{" + ", ".join(f"{inner(key)}: {inner(item)}" for key, item in value.items()) + "}"
     if isinstance(value, (list, tuple)):
-        return "(" + ", ".join(map(describe, value)) + ")"
+        return "(" + ", ".join(map(inner, value)) + ")"
     if isinstance(value, (set, frozenset)):
-        return "{" + ", ".join(sorted(map(describe, value))) + "}"
-    return re.sub(r" at 0x[0-9a-f]+", "", repr(value))[:500]
+        return "{" + ", ".join(sorted(map(inner, value))) + "}"
+    return re.sub(" at 0x[0-9a-fA-F]+", "", repr(value))[:500]
+
+
+def _is_array(value: Any) -> bool:
+    with contextlib.suppress(Exception):  # objects may have every attribute, or raise something else for one that they lack
+        return arrays.is_array(value) and isinstance(tuple(getattr(value, "shape", ())), tuple)
+    return False
 
 
 @functools.lru_cache(maxsize=None)
@@ -149,7 +213,7 @@ def _holds_packages(folder: str) -> bool:
 
 def _is_installed(module: str) -> bool:
     place = getattr(sys.modules.get(module), "__file__", None)
-    if module in sys.builtin_module_names or (place is None and module != "__main__"):
+    if module.partition(".")[0] == __name__.partition(".")[0] or module in sys.builtin_module_names or (place is None and module != "__main__"):
         return True
     if place is None or "site-packages" in place or "dist-packages" in place or place.startswith(os.path.dirname(os.__file__)):
         return place is not None
