@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import numpy as np
+import pytest
 
 import ergotune
 
@@ -130,3 +131,43 @@ def test_what_an_object_holds_belongs_to_the_identity(tmp_path, monkeypatch):
     assert [evaluated(), evaluated()] == [2, 0]
     monkeypatch.setattr(scaling, "factor", 3)
     assert evaluated() == 2
+
+
+OBJECTS = """
+import dataclasses, enum
+import numpy as np
+import ergotune
+
+class Kind(enum.Enum):
+    DOUBLE = 2
+
+@dataclasses.dataclass
+class Scaling:
+    kind: Kind = Kind.DOUBLE
+    parts: list = dataclasses.field(default_factory=list)
+    def apply(self, x): return x * self.kind.value
+
+class Plain:
+    generator = np.random.default_rng(1)
+    def apply(self, x): return x
+
+scaling, plain = Scaling(), Plain()
+table = {"scaling": scaling, "kinds": {Plain, Kind, Scaling}}
+
+def work(x, n):
+    return plain.apply(table["scaling"].apply(x))
+
+if __name__ == "__main__":
+    LATE
+    result = ergotune.tune_callable(work, {"n": [1, 2]}, arguments=(np.arange(9.0),), device="host", confirm=False, max_seconds=0.01, quiet=True)
+    print(any("worker" in note for note in result.best_measurement["warnings"]))
+"""
+
+
+@pytest.mark.parametrize("late, noted", [("", False), ("scaling.parts = [1]", True), ("work = lambda x, n: plain.apply(scaling.apply(x))", False)])
+def test_objects_of_the_script_are_those_of_a_worker_unless_they_change(tmp_path, late, noted):
+    if "lambda" in late:
+        pytest.importorskip("cloudpickle")
+    (tmp_path / "script.py").write_text(OBJECTS.replace("LATE", late or "pass"))
+    done = subprocess.run([sys.executable, "script.py"], cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert done.stdout.split() == [str(noted)], done.stderr

@@ -194,7 +194,7 @@ def describe(value: Any, outer: Tuple[int, ...] = ()) -> str:
         return "(" + ", ".join(map(inner, value)) + ")"
     if isinstance(value, (set, frozenset)):
         return "{" + ", ".join(sorted(map(inner, value))) + "}"
-    return re.sub(" at 0x[0-9a-fA-F]+", "", repr(value))[:500]
+    return re.sub(" at 0x[0-9a-fA-F]+", "", repr(value)).replace("__mp_main__", "__main__")[:500]  # a worker imports the script by this name
 
 
 def _is_array(value: Any) -> bool:

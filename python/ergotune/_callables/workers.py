@@ -78,6 +78,7 @@ def send(work: Work, folder: str, limit: Tuple[float, str]) -> Optional[str]:
     """Writes what workers need; the reason where they cannot have it."""
     work = dataclasses.replace(work, limit=limit)
     main = _main_module()
+    fingerprints = _fingerprints(work)
     try:
         try:
             data = pickle.dumps(work)
@@ -87,6 +88,7 @@ def send(work: Work, folder: str, limit: Tuple[float, str]) -> Optional[str]:
             import cloudpickle  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
             data = cloudpickle.dumps(work)
+            fingerprints = []  # it sends functions of the script with the globals that they use, and without their source
     except ImportError:
         return ("functions of a notebook, lambdas and local functions go to another process with the package cloudpickle only "
                 "(pip install cloudpickle)")
@@ -94,7 +96,7 @@ def send(work: Work, folder: str, limit: Tuple[float, str]) -> Optional[str]:
         return f"it cannot be pickled ({type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''})"
     (Path(folder) / "work.pickle").write_bytes(data)
     needs_main = b"__main__" in data or b"__mp_main__" in data
-    (Path(folder) / "main.pickle").write_bytes(pickle.dumps((main if needs_main else None, _fingerprints(work))))
+    (Path(folder) / "main.pickle").write_bytes(pickle.dumps((main if needs_main else None, fingerprints)))
     return None
 
 
@@ -140,7 +142,7 @@ def _load(folder: str) -> Work:
         raise Fault("user", f"the callable cannot be loaded in a worker process: {describe(error)}; in_process=True runs it in this "
                     "one") from error
     assert isinstance(work, Work)
-    if main and _fingerprints(work) != fingerprints:
+    if main and fingerprints and _fingerprints(work) != fingerprints:
         work = dataclasses.replace(work, note="the function, or what it uses, is another one in the worker process: what the script sets after it was "
                                    "imported, such as a global, has its first value there; give it as an argument, or use in_process=True")
     return work
