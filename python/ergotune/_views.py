@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 #: Below this probability the rivals of the winner are as good within the noise.
 _SURE = 0.6
+#: Statuses of measurements that have values.
+_WORKED = ("ok", "not_converged")
 
 
 def _gain(result: Result) -> str:
@@ -29,7 +31,7 @@ def _gain(result: Result) -> str:
     better, worse = ("faster", "slower") if result.objective == "time" else ("better", "worse")
     parts = []
     standard = result.default_measurement
-    if standard and standard["status"] not in ("ok", "not_converged"):
+    if standard and standard["status"] not in _WORKED:
         parts.append(f"the default configuration failed: {standard['message']}")
     if result.is_default:
         parts.append("the same as the default")
@@ -63,7 +65,9 @@ def _certainty(result: Result) -> str:
     if result.probability_best is None and result.interrupted:
         return "no: the run was interrupted before; the same call with its store= goes on from there"
     if result.probability_best is None:
-        return "no: the best of the search may read better than it is; a larger budget leaves evaluations to measure it again"
+        if sum(document["statuses"].get(status, 0) for status in _WORKED) == 1:
+            return "no: no other configuration worked, with which it would be compared"
+        return "no: the best of the search may read better than it is; confirm=True measures it again, where the budget leaves evaluations for that"
     text = f"in {result.confirmation_repeats} paired repeats with its rivals: the best of them with {100 * result.probability_best:.0f} % probability"
     if result.expected_loss is not None:
         text += f", expected loss {100 * result.expected_loss:.2g} %"

@@ -108,6 +108,19 @@ def test_a_result_shows_whether_its_best_is_confirmed(measured):
     assert not row(ergotune.tune(GEMM, device="sim:a100", budget=4)._repr_html_(), "confirmed"), "simulated values are not confirmed"
 
 
+def test_no_other_reason_is_given_where_only_one_configuration_works():
+    def same(n):
+        return n
+
+    def confirmed(**options):
+        result = ergotune.tune_callable(same, {"n": [1, 2]}, in_process=True, device="host", min_repeats=2, precision=0.9, quiet=True, **options)
+        return row(result._repr_html_(), "confirmed")
+
+    alone = confirmed()
+    assert alone.startswith("no") and "budget" not in alone
+    assert confirmed(confirm=False) == alone != confirmed(confirm=False, verify=False)
+
+
 def test_a_result_warns_where_rivals_are_as_good(measured, monkeypatch):
     short = {p: [monkeypatch.setattr(measured, "probability_best", p), row(measured._repr_html_(), "confirmed")][1] for p in (0.59, 0.61)}
     assert len(short[0.59]) > len(short[0.61])
