@@ -212,7 +212,7 @@ def tune_callable(
         compile: ``function(**configuration)`` that compiles without launching anything and leaves its result in a cache on disk; runs in
             ``jobs`` processes beside measuring.
         name: of the problem; default: the function's.
-        version: part of the identity of results, for what is not seen in the source of the functions.
+        version: part of the identity of results, for what is not seen from the functions: files, compiled libraries, contents of arrays.
         in_process: True: in this process. False: refuses to.
         seconds, observers, progress, resume, take_over, quiet, devices, watch, settings: as for :func:`tune`.
 
