@@ -68,6 +68,40 @@ TEST_F(Draft, OfAnElementwiseKernelIsComplete) {
   EXPECT_EQ(add.kernel().launch.global.size(), 1u);
 }
 
+// The launch is what runs today; a bound in the body may be of something else, as the detector's "nv" is here.
+TEST_F(Draft, TakesSizesOfTheGridFromTheLaunch) {
+  const char* kernel =
+      "__global__ void project(float* vol, int nx, int nz, const float* det, int nv) {\n"
+      "  const int ix = blockIdx.x * blockDim.x + threadIdx.x;\n"
+      "  const int iz0 = blockIdx.y * VZ;\n  if (ix >= nx) return;\n"
+      "  for (int k = 0; k < VZ; ++k) {\n    const int iv = (iz0 + k) / 2;\n    if (iv + 1 >= nv) continue;\n"
+      "    if (iz0 + k < nz) vol[(iz0 + k) * nx + ix] = det[iv];\n  }\n}\n"
+      "#ifndef __CUDACC_RTC__\n#define VZ 4\nint main() {\n  const int nx = 256, nz = 128, nv = 64;\n  ";
+  const auto with = [&](const std::string& grid) { return kernel + ("project<<<" + grid) + "\n}\n#endif\n"; };
+  const std::string rest = ", 64>>>(vol, nx, nz, det, nv);";
+  const ProblemDraft launched = draft("bp.cu", with("dim3((nx + 63) / 64, (nz + VZ - 1) / VZ)" + rest));
+  EXPECT_THAT(launched.questions, Contains(AllOf(HasSubstr("grid"), HasSubstr("NZ"), HasSubstr("NV"))));
+  const auto grid = [&](const std::string& text) {
+    return parse_problem(text, folder_ / "problem.toml").kernel().launch.grid;
+  };
+  ASSERT_EQ(grid(launched.text).size(), 2u);
+  EXPECT_EQ(grid(launched.text)[1].text(), "(NZ + VZ - 1) // VZ");
+  // numbers, and quotients by something else, decide nothing
+  for (const char* other : {"dim3((nx + 63) / 64, 32)", "dim3((nx + 63) / 64, nz / 7)"})
+    EXPECT_EQ(grid(draft("bp.cu", with(other + rest)).text)[1].text(), "(NV + VZ - 1) // VZ") << other;
+  // one thread for each position
+  const std::string source =
+      "__global__ void blur(float* out, const float* in, int w, int h) {\n"
+      "  int x = blockIdx.x * blockDim.x + threadIdx.x;\n  int left = x - 1;\n"
+      "  if (left >= h) return;\n  out[x] = in[left];\n}\n"
+      "#ifndef __CUDACC_RTC__\nint main() { int w = 900, h = 700; blur<<<(w + 255) / 256, 256>>>(out, in, w, h); }\n"
+      "#endif\n";
+  const Problem blur = problem("blur.cu", source);
+  ASSERT_EQ(blur.kernel().launch.global.size(), 1u);
+  EXPECT_EQ(blur.kernel().launch.global[0].text(), "W_SIZE");
+  EXPECT_THAT(draft("blur.cu", source).questions, Contains(AllOf(HasSubstr("W_SIZE"), HasSubstr("H_SIZE"))));
+}
+
 TEST_F(Draft, TakesBlockAndTileFromTheSource) {
   const Problem product = problem("product.cu", R"(
 #ifndef TILE

@@ -63,6 +63,12 @@ std::optional<std::string> in_terms_of_problem(const DraftSource& source, const 
                                                const std::vector<std::string>& blocks = {}, std::string* mark = nullptr,
                                                int depth = 0);
 
+/// Returns the number of positions that the launch covers in a dimension, in terms of the problem: the n of
+/// (n + 15) / 16 where a block covers 16; nullopt where the launch divides by another number. `of_block`: positions
+/// that a block covers at the launch.
+std::optional<std::string> launched_size(const DraftSource& source, const ProblemNames& names, std::size_t dimension,
+                                         long of_block);
+
 /// Returns one dimension of the launch's grid, in terms of `blocks` where it divides by the launch's block; nullopt
 /// unless it covers the same with any of their values. `of_block`: an element belongs to a block, not to a thread.
 std::optional<std::string> launched_grid(const DraftSource& source, const ProblemNames& names, std::size_t dimension,

@@ -205,18 +205,20 @@ class GeometryReader {
     }
     const std::string& covered = position.across ? blocks_[static_cast<std::size_t>(*position.across)] : own;
     if (position.of_block) read_blocks(position, d, one_thread);
-    std::string reach = reach_of(position, dimension);
+    std::string reach = reach_of(position, dimension), work = covered, factor;
+    if (!position.factor.empty() && position.factor != "1" && is_known(position.factor)) {
+      factor = names_.in_expressions(position.factor);
+      work = one_thread ? factor : fmt::format("({} * {})", covered, factor);
+    }
+    take_launched_reach(dimension, !position.of_block ? work : factor.empty() ? "1" : factor, reach);
     geometry_.reach[dimension] = reach;
     if (!bounds_threads(position.variable)) geometry_.guessed.insert(d);
     if (!position.variable.empty() && position.of_block) geometry_.blocks[position.variable] = reach;
-    std::string work = covered;
     if (const auto each = position.factor.empty() ? 1 : whole_number(position.factor))
       take_size(dimension, position.of_block, *each);
-    if (!position.factor.empty() && position.factor != "1" && is_known(position.factor)) {
+    if (!factor.empty()) {
       geometry_.factors.insert(position.factor);
-      const std::string factor = names_.in_expressions(position.factor);
       reach = rounded_up(reach, factor);
-      work = one_thread ? factor : fmt::format("({} * {})", covered, factor);
     }
     if (!position.variable.empty() && bound_of(position.variable).empty() && !geometry_.guessed.contains(d) &&
         launches_whole_blocks(source_.launch, dimension))  // nothing keeps threads from going beyond
@@ -224,6 +226,21 @@ class GeometryReader {
     by_block_ = by_block_ || position.of_block || covered != blocks_[dimension];
     items_.push_back(reach);
     grid_.push_back(position.of_block ? reach : rounded_up(reach, covered));
+  }
+
+  /// Takes the number of positions from the launch in the source where that is of other sizes than those in the body.
+  /// `of_block`: positions of a block.
+  void take_launched_reach(std::size_t dimension, const std::string& of_block, std::string& reach) {
+    const auto positions = number_at_launch(of_block);
+    const auto launched = positions ? launched_size(source_, names_, dimension, *positions) : std::nullopt;
+    if (!launched) return;
+    const auto sizes = kernel_source::identifiers_in(*launched), present = kernel_source::identifiers_in(reach);
+    const auto is_size = [&](const auto& name) { return names_.source_of(name) && !present.contains(name); };
+    if (sizes.empty() || !std::ranges::all_of(sizes, is_size)) return;
+    launched_reach_ +=
+        fmt::format("{}the launch in {} covers {} in {}, where the body seems to need {}",
+                    launched_reach_.empty() ? "" : "; ", source_.launch_file(), *launched, "xyz"[dimension], reach);
+    reach = names_.source_of(*launched) ? *launched : "(" + *launched + ")";
   }
 
   /// Adds the block's size in a dimension; returns the number of positions that a block covers.
@@ -449,6 +466,18 @@ class GeometryReader {
     return source_.value(name);
   }
 
+  /// Returns the value of an expression of the problem at the launch, as far as its names have one.
+  std::optional<long> number_at_launch(const std::string& expression) const {
+    std::map<std::string, Value, std::less<>> values;
+    for (const std::string& name : kernel_source::identifiers_in(expression)) {
+      const auto value = value_at_launch(name);
+      if (!value) return std::nullopt;
+      values.emplace(name, Value(*value));
+    }
+    return static_cast<long>(
+        Expression::parse(expression).evaluate_real([&](std::string_view name) { return &values.find(name)->second; }));
+  }
+
   struct LaunchComparison {
     bool agrees = false;  ///< in every dimension
     std::string other;    ///< what a mark says where it starts another number of threads
@@ -461,15 +490,10 @@ class GeometryReader {
     for (std::size_t d = 0; d < std::min({items_.size(), source_.launch.grid.size(), source_.launch.block.size()});
          ++d) {
       const auto blocks = launched_blocks(source_, d), threads = source_.value(source_.launch.block[d]);
-      std::map<std::string, Value, std::less<>> values;
-      for (const std::string& name : kernel_source::identifiers_in(items_[d]))
-        if (const auto value = value_at_launch(name)) values.emplace(name, Value(*value));
-      if (!blocks || !threads || *threads < 1 || values.size() != kernel_source::identifiers_in(items_[d]).size())
-        continue;
-      const auto items = static_cast<long>(Expression::parse(items_[d]).evaluate_real(
-          [&](std::string_view name) { return &values.find(name)->second; }));
-      if (*blocks != items / *threads && *blocks != (items + *threads - 1) / *threads)
-        return {false, fmt::format("{} in {} here, and {} threads ({} blocks of {}) in the launch in {}", items,
+      const auto items = number_at_launch(items_[d]);
+      if (!blocks || !threads || *threads < 1 || !items) continue;
+      if (*blocks != *items / *threads && *blocks != (*items + *threads - 1) / *threads)
+        return {false, fmt::format("{} in {} here, and {} threads ({} blocks of {}) in the launch in {}", *items,
                                    "xyz"[d], *blocks * *threads, *blocks, *threads, source_.launch_file())};
       ++equal;
     }
@@ -482,20 +506,22 @@ class GeometryReader {
     const auto [agrees, different] = by_body ? compare_with_launch() : LaunchComparison();
     const std::string other = certain_ ? different : std::string();
     if (by_body && (certain_ ? other.empty() : agrees && parameters_without(items_).empty()))
-      return quoted("global", items_) + "  # threads, rounded up to whole blocks\n";
-    std::string taken;
+      return quoted("global", items_) +
+             (launched_reach_.empty() ? "  # threads, rounded up to whole blocks"
+                                      : guesses_.check(launched_reach_, "global")) +
+             "\n";
+    std::string taken = launched_reach_;
     if (take_grid(taken))
       return quoted("grid", grid_) +
              (taken.empty() ? "  # blocks, as the launch in " + source_.launch_file() : guesses_.check(taken, "grid")) +
              "\n";
-    const std::string mark = guesses_.check(
-        !other.empty() ? other
-                       : fmt::format("what the launch covers; compare it and block with {}",
-                                     source_.launch.at == std::string::npos ? "the application's launch"
-                                                                            : "the launch in " + source_.launch_file()),
-        by_block_ ? "grid" : "global");
+    if (taken.empty()) taken = other;
+    if (taken.empty())
+      taken = fmt::format("what the launch covers; compare it and block with {}",
+                          source_.launch.at == std::string::npos ? "the application's launch"
+                                                                 : "the launch in " + source_.launch_file());
     return (by_block_ ? quoted("grid", grid_) : quoted("global", items_)) +
-           (taken.empty() ? mark : guesses_.check(taken, "grid")) + "\n";
+           guesses_.check(taken, by_block_ ? "grid" : "global") + "\n";
   }
 
   static constexpr auto kSource = &ProblemNames::Pairs::value_type::first;
@@ -508,6 +534,7 @@ class GeometryReader {
   std::set<std::string> free_;                      ///< block sizes that the source does not name
   std::map<std::string, std::string> tiles_;        ///< threads of a block in a dimension with a larger tile
   std::string loops_;                               ///< work of a block over which its threads loop
+  std::string launched_reach_;                      ///< what a mark says of sizes that the launch decides
   bool by_block_ = false;                           ///< the number of blocks does not follow from that of threads
   bool certain_ = true;
 };

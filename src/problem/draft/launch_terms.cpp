@@ -90,6 +90,24 @@ void mark_number(std::string* mark, const std::string& size) {
     add_mark(mark, fmt::format("the launch's {} follows no constant", size));
 }
 
+struct Dividend {
+  std::string size;
+  bool rounded_up = false;
+};
+
+/// Returns the n of (n + 15) / 16, (n + block.x - 1) / block.x and n / 16.
+Dividend dividend_of(const DraftSource& source, const std::vector<std::string>& quotient) {
+  const std::string size = without_parentheses(quotient[0]);
+  const auto divisor = value_at_launch(source, quotient[1]);
+  std::smatch found;
+  static const std::regex kUp(R"((.*)\+\s*([\w.]+)\s*-\s*1)"), kUpNumber(R"((.*)\+\s*(\d+))");
+  const bool up = std::regex_match(size, found, kUp) &&
+                  (found[2] == quotient[1] || (divisor && value_at_launch(source, found[2]) == divisor));
+  if (up || (std::regex_match(size, found, kUpNumber) && divisor && whole_number(found[2]) == *divisor - 1))
+    return {std::string(trimmed(found[1].str())), true};
+  return {size, false};
+}
+
 }  // namespace
 
 bool names_block(const SourceLaunch& launch, const std::string& expression) {
@@ -177,6 +195,16 @@ std::optional<std::string> in_terms_of_problem(const DraftSource& source, const 
   return result;
 }
 
+std::optional<std::string> launched_size(const DraftSource& source, const ProblemNames& names, std::size_t dimension,
+                                         long of_block) {
+  if (dimension >= source.launch.grid.size()) return std::nullopt;
+  const std::vector<std::string> quotient = parts_of(without_parentheses(source.launch.grid[dimension]), "/");
+  if (quotient.size() == 1 && of_block == 1) return in_terms_of_problem(source, names, quotient[0]);
+  if (quotient.size() != 2 || value_at_launch(source, without_parentheses(quotient[1])) != of_block)
+    return std::nullopt;
+  return in_terms_of_problem(source, names, dividend_of(source, quotient).size);
+}
+
 std::optional<std::string> launched_grid(const DraftSource& source, const ProblemNames& names, std::size_t dimension,
                                          bool of_block, const std::vector<std::string>& blocks,
                                          std::vector<std::string>& restrictions, std::string* mark) {
@@ -199,21 +227,11 @@ std::optional<std::string> launched_grid(const DraftSource& source, const Proble
       !contains(body, {fmt::format("blockDim.{}", "xyz"[*of]), fmt::format("get_local_size({})", *of),
                        fmt::format("get_global_id({})", *of)}))
     return std::nullopt;  // the body holds the number
-  const std::string size = without_parentheses(quotient[0]);
-  const auto divisor = value_at_launch(source, quotient[1]);
-  std::smatch found;
-  static const std::regex kUp(R"((.*)\+\s*([\w.]+)\s*-\s*1)"), kUpNumber(R"((.*)\+\s*(\d+))");
-  const bool up = std::regex_match(size, found, kUp) &&
-                  (found[2] == quotient[1] || (divisor && value_at_launch(source, found[2]) == divisor));
-  if (up || (std::regex_match(size, found, kUpNumber) && divisor && whole_number(found[2]) == *divisor - 1)) {
-    const auto whole = in_terms_of_problem(source, names, std::string(trimmed(found[1].str())), {}, mark);
-    if (!whole) return std::nullopt;
-    mark_number(mark, *whole);
-    return fmt::format("({0} + {1} - 1) // {1}", *whole, block);
-  }
-  auto whole = in_terms_of_problem(source, names, size, {}, mark);
+  const Dividend dividend = dividend_of(source, quotient);
+  auto whole = in_terms_of_problem(source, names, dividend.size, {}, mark);
   if (!whole) return std::nullopt;
   mark_number(mark, *whole);
+  if (dividend.rounded_up) return fmt::format("({0} + {1} - 1) // {1}", *whole, block);
   if (!std::ranges::all_of(*whole, kernel_source::in_identifier)) whole = "(" + *whole + ")";
   restrictions.push_back(fmt::format("{} % {} == 0", *whole, block));  // the launch divides without a rest
   return fmt::format("{} // {}", *whole, block);
