@@ -102,6 +102,17 @@ TEST_F(Draft, TakesSizesOfTheGridFromTheLaunch) {
   EXPECT_THAT(draft("blur.cu", source).questions, Contains(AllOf(HasSubstr("W_SIZE"), HasSubstr("H_SIZE"))));
 }
 
+// An array of shared memory that the kernel declares and does not use needs none.
+TEST_F(Draft, GivesUnusedSharedArraysNoMemory) {
+  const auto with = [](const std::string& use) {
+    return "__global__ void k(float* out, int n) {\n  extern __shared__ float2 sa[];\n"
+           "  int i = blockIdx.x * blockDim.x + threadIdx.x;\n" +
+           use + "  if (i < n) out[i] = 1;\n}\n";
+  };
+  EXPECT_THAT(draft("k.cu", with("")).text, Not(HasSubstr("shared_memory_bytes")));
+  EXPECT_THAT(draft("k.cu", with("  sa[threadIdx.x].x = i;\n")).text, HasSubstr("shared_memory_bytes"));
+}
+
 TEST_F(Draft, TakesBlockAndTileFromTheSource) {
   const Problem product = problem("product.cu", R"(
 #ifndef TILE

@@ -395,9 +395,11 @@ class GeometryReader {
           mark.empty() ? "  # as the launch in " + source_.launch_file() : guesses_.check(mark, "shared_memory_bytes"));
     }
     static const std::regex kDeclared(
-        R"(extern\s{1,9}__shared__\s{1,9}([A-Za-z_0-9 ]{1,60}?)\s{0,9}[A-Za-z_0-9]{1,60}\s?\[)");
+        R"(extern\s{1,9}__shared__\s{1,9}([A-Za-z_0-9 ]{1,60}?)\s{0,9}\b([A-Za-z_0-9]{1,60})\s?\[)");
     std::smatch found;
-    const bool declared = std::regex_search(source_.kernel.body, found, kDeclared);
+    const std::string& body = source_.kernel.body;
+    const bool declared = std::regex_search(body, found, kDeclared);
+    if (declared && ends_of(body, found[2].str(), body.size()).size() == 1) return {};  // not used
     const auto element = element_of(resolved(names_.types, declared ? found[1].str() : "float"));
     const std::size_t bytes =
         element ? size_of(*element_type(element->type)) * static_cast<std::size_t>(element->width) : 4;
