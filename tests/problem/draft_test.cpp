@@ -1420,6 +1420,24 @@ __global__ void filter(float* x, int n) {
     EXPECT_THAT(questions, Not(Contains(HasSubstr(std::string("variable ") + name))));
 }
 
+TEST_F(Draft, NamesUnfilledVariablesOfFunctors) {
+  const auto questions = draft("poly.cu", R"(
+__constant__ float coef[16];
+__constant__ float other[16];
+struct Op {
+  float scale;
+  __device__ float operator()(float x) const { return scale * x * coef[3]; }
+};
+template <typename F> __global__ void poly(const float* in, float* out, int n, F f) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) out[i] = f(in[i]);
+}
+)")
+                             .questions;
+  EXPECT_THAT(questions, Contains(AllOf(HasSubstr("poly.cu:2:"), HasSubstr("coef"))));
+  EXPECT_THAT(questions, Not(Contains(HasSubstr("variable other"))));
+}
+
 TEST_F(Draft, TheBlockIsWhatTheKernelRequires) {
   const auto source = [](const std::string& block) {
     return "__kernel __attribute__((reqd_work_group_size(" + block +

@@ -198,6 +198,18 @@ std::optional<bool> holds(std::string_view kind, const std::string& condition, c
   return excludes ? std::optional(false) : std::nullopt;
 }
 
+/// Returns what stands within braces.
+std::string in_braces(std::string_view text) {
+  std::string found;
+  int depth = 0;
+  for (const char c : text) {
+    depth -= c == '}';
+    if (depth > 0 || c == '}') found += c;
+    depth += c == '{';
+  }
+  return found;
+}
+
 }  // namespace
 
 std::string source_with_macro(std::string_view source, std::string_view macro) {
@@ -268,6 +280,7 @@ std::vector<std::string> unfilled_variables(std::string_view source, const std::
   for (const Function& function : outline.functions)
     if (function.head.find("__global__") != std::string::npos || function.head.find("__device__") != std::string::npos)
       device_code += function.body;
+  device_code += in_braces(outline.outside);  // member functions of structures
   const Identifiers used = identifiers_in(device_code);
   const auto is_written = [&](const std::string& name) {
     for (std::size_t at = 0; (at = device_code.find(name, at)) != std::string::npos; at += name.size()) {
