@@ -1401,6 +1401,42 @@ TEST_F(Draft, TakesTheBlockThatTheLaunchNames) {
   EXPECT_EQ(k.kernel().launch.block[0].text(), "WIDE");
 }
 
+// A macro of the build options with the value of the local size is that size, which must not vary alone.
+TEST_F(Draft, TakesMacrosOfBuildOptionsForTheBlock) {
+  const std::string kernel =
+      "#ifndef WG\n#define WG 64\n#endif\n#ifndef VEC\n#define VEC 1\n#endif\n"
+      "__kernel void rows(__global const float* x, __global float* y, const int cols, __local float* red) {\n"
+      "  const int row = get_group_id(0);\n  const int lid = get_local_id(0);\n  float m = 0;\n"
+      "  for (int i = lid * VEC; i < cols; i += WG * VEC) m = fmax(m, x[row * cols + i]);\n  red[lid] = m;\n"
+      "  barrier(CLK_LOCAL_MEM_FENCE);\n"
+      "  for (int s = WG / 2; s > 0; s >>= 1) if (lid < s) red[lid] = fmax(red[lid], red[lid + s]);\n"
+      "  if (lid == 0) y[row] = red[0];\n}\n";
+  std::ofstream(folder_ / "rows.cl") << kernel;
+  const auto with = [&](const std::string& options, const std::string& size) {
+    return parse_problem(
+        draft_problem_from_text(
+            kernel, folder_ / "rows.cl", "", folder_,
+            {"host.c", "int main() {\nclBuildProgram(p, 1, &d, \"" + options +
+                           "\", 0, 0);\nk = clCreateKernel(p, \"rows\", &e);\nconst int cols = 1024;\n" + size +
+                           "clSetKernelArg(k, 2, 4, &cols);\nclSetKernelArg(k, 3, local * 4, 0);\n"
+                           "size_t global = 2048 * local;\n"
+                           "clEnqueueNDRangeKernel(q, k, 1, 0, &global, &local, 0, 0, 0);\n}\n"},
+            {})
+            .text,
+        folder_ / "problem.toml");
+  };
+  for (const auto& [options, size] :
+       {std::pair("-DWG=64 -DVEC=4", "size_t local = 64;\n"), std::pair("-DVEC=4", "size_t local = WG;\n"),
+        std::pair("-DWG=128 -DVEC=4 -cl-mad-enable", "#define LOCAL 128\nsize_t local = LOCAL;\n")}) {
+    const Problem rows = with(options, size);
+    EXPECT_THAT(parameters(rows), testing::UnorderedElementsAre("WG", "VEC")) << options;
+    EXPECT_EQ(rows.kernel().launch.block[0].text(), "WG") << options;
+  }
+  // another value, or that of several macros
+  for (const char* options : {"-DWG=32 -DVEC=4", "-DWG=64 -DVEC=64"})
+    EXPECT_THAT(parameters(with(options, "size_t local = 64;\n")), Contains("BLOCK_SIZE_X")) << options;
+}
+
 TEST_F(Draft, NamesVariablesThatNothingFills) {
   const auto questions = draft("filter.cu", R"(
 __constant__ float unset[9], weights[2] = {1, 2};

@@ -73,6 +73,7 @@ class GeometryReader {
       restrict(names_.in_expressions(tile) + " % " + names_.in_expressions(threads) + " == 0");
     restrict_counted_tiles();
     geometry_.table = "[kernel.launch]\n" + extent() + quoted("block", blocks_);
+    if (!built_blocks_.empty()) geometry_.table += guesses_.check(built_blocks_, "block");
     if (!loops_.empty() && !is_launched_block())
       geometry_.table += guesses_.check(
           fmt::format("the number of threads seems not to depend on the work of a block ({}), over which they loop",
@@ -254,6 +255,7 @@ class GeometryReader {
     const bool is_required = dimension < required.size() && is_known(required[dimension]);
     if (block.empty() && is_required) block = required[dimension];
     if (block.empty()) block = launched_block(dimension);
+    if (block.empty()) block = built_block(dimension);
     if (block.empty()) {
       block = block_name(d);
       if (!names_.tunable.contains(block)) free_.insert(block);
@@ -279,6 +281,23 @@ class GeometryReader {
     if (passed != names_.launched.end() && !whole_number(name)) return passed->second;
     const bool fixed = names_.fixed.contains(name) && kernel_source::identifiers_in(source_.kernel.body).contains(name);
     return fixed || names_.tunable.contains(name) ? name : std::string();
+  }
+
+  /// Returns the only macro of the host program's build options that has the size of the launch's block in a dimension;
+  /// empty where there is none.
+  std::string built_block(std::size_t dimension) {
+    constexpr long kSmallest = 16;  // smaller numbers are too often something else
+    if (dimension >= source_.launch.block.size()) return {};
+    const auto size = source_.value(source_.launch.block[dimension]);
+    if (!size || *size < kSmallest) return {};
+    std::set<std::string> same;
+    for (const kernel_source::Macro& macro : source_.built)
+      if (names_.tunable.contains(macro.name) && source_.value(macro.value) == size) same.insert(macro.name);
+    if (same.size() != 1 || source_.use.position(static_cast<int>(dimension)).factor == *same.begin()) return {};
+    built_blocks_ +=
+        fmt::format("{}the build options in {} define {} as {}, the size of the launch's block in {}",
+                    built_blocks_.empty() ? "" : "; ", source_.launch_file(), *same.begin(), *size, "xyz"[dimension]);
+    return *same.begin();
   }
 
   /// Whether the launch in the source names the same block.
@@ -537,6 +556,7 @@ class GeometryReader {
   std::map<std::string, std::string> tiles_;        ///< threads of a block in a dimension with a larger tile
   std::string loops_;                               ///< work of a block over which its threads loop
   std::string launched_reach_;                      ///< what a mark says of sizes that the launch decides
+  std::string built_blocks_;                        ///< what a mark says of macros that were taken for the block
   bool by_block_ = false;                           ///< the number of blocks does not follow from that of threads
   bool certain_ = true;
 };
