@@ -61,7 +61,8 @@ std::vector<Ranked> rank(Objective& objective, std::span<const Measurement* cons
   return ranked;
 }
 
-/// Of fewer results, two that agree by chance hide that the others do not: their deviation is not robust.
+/// Of fewer results, two that agree by chance hide that another became better: the deviation is not robust against
+/// that. One that became worse, as the leader of a search does that was lucky, does not show that others may be better.
 constexpr std::size_t kFew = 5;
 
 Repeats repeatability_of(const Objective& objective, std::span<const MeasuredTwice> pairs) {
@@ -73,16 +74,17 @@ Repeats repeatability_of(const Objective& objective, std::span<const MeasuredTwi
   Repeats repeats;
   repeats.n = logarithms.size();
   if (logarithms.empty()) return repeats;
-  const double centre = median(logarithms);
-  for (double& x : logarithms) x = std::abs(x - centre);
+  const double centre = median(logarithms), better = objective.direction() == Direction::maximise ? 1 : -1;
+  double squares = 0;
+  for (double& x : logarithms) {
+    x -= centre;
+    if (x * better > 0) squares += x * x;
+    x = std::abs(x);
+  }
   constexpr double kOfNormal = 1.4826;  // standard deviation over median absolute deviation
   const auto n = static_cast<double>(repeats.n);
   double deviation = kOfNormal * median(logarithms);
-  if (repeats.n > 1 && repeats.n < kFew) {
-    double squares = 0;
-    for (const double x : logarithms) squares += x * x;
-    deviation = std::max(deviation, std::sqrt(squares / (n - 1)));
-  }
+  if (repeats.n > 1 && repeats.n < kFew) deviation = std::max(deviation, std::sqrt(squares / (n - 1)));
   repeats.factor = std::exp(centre);
   repeats.deviation = deviation * std::sqrt(1 + 1 / n);
   return repeats;

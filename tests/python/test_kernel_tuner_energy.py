@@ -232,7 +232,7 @@ def test_kernel_tuner_itself_gives_the_same_rows_on_the_same_board(board):
         assert {key for key in row if not key.startswith("pwr_")} <= set(ours_[clock])
         for key in ("core_freq", "mem_freq"):
             assert abs(row[key] - ours_[clock][key]) < 2, "MHz"
-        assert 0.3 < row["time"] / ours_[clock]["time"] < 3, "ms"
+        assert 0.03 < row["time"] / ours_[clock]["time"] < 30, "ms: neither s nor us, whatever else runs here"
         # W and J; its own are of readings while a call waits, of which a C function has none
         assert abs(ours_[clock]["nvml_energy"] / (ours_[clock]["nvml_power"] * ours_[clock]["time"] * 1e-3) - 1) < 0.15
     assert board()[0] == 0

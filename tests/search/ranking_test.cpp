@@ -169,6 +169,9 @@ TEST(Ranking, OfThreeRepeatsOneThatDiffersCounts) {
   const Repeats repeats = repeatability_of(time, pairs);
   EXPECT_GT(unconfirmed(time, measured(2.6, 1), after[0], repeats)->expected_gain, 0.003);
   EXPECT_NE(repeats_note(repeats, 3), "");
+  pairs[0].first = &after[0], pairs[0].second = &before[0];
+  EXPECT_LT(unconfirmed(time, measured(2.7, 1), before[0], repeatability_of(time, pairs))->expected_gain, 0.003)
+      << "a leader that was lucky";
 }
 
 TEST(Ranking, TheBestOfTheConfirmedLeads) {
