@@ -159,11 +159,12 @@ void ProblemBuffers::join(const std::string& first, const std::string& second) {
 }
 
 /// Returns the initial contents of a buffer.
-std::vector<std::byte> ProblemBuffers::first_contents(const std::string& name) const {
+std::vector<std::byte> ProblemBuffers::first_contents(const std::string& name, std::size_t from) const {
   const Slot& found = slot(name);
-  if (!found.foreign || !found.contents.empty()) return found.contents;
-  std::vector<std::byte> contents(found.bytes);
-  device_.read(found.pristine ? *found.pristine : found.live->inside(), contents);
+  if (!found.foreign || !found.contents.empty())
+    return {found.contents.begin() + static_cast<std::ptrdiff_t>(from), found.contents.end()};
+  std::vector<std::byte> contents(found.bytes - from);
+  device_.read(found.pristine ? *found.pristine : found.live->inside(), contents, from);
   return contents;
 }
 
@@ -341,6 +342,14 @@ void ProblemBuffers::read_as(const BufferNames& names, const std::string& name, 
 void ProblemBuffers::write(const std::string& name, std::span<const std::byte> contents) {
   const auto other = final_names_.find(name);
   slot(other == final_names_.end() ? name : other->second).live->write(contents);
+}
+
+void ProblemBuffers::read_end(const std::string& name, std::span<std::byte> contents) const {
+  device_.read(slot(name).live->inside(), contents, bytes(name) - contents.size());
+}
+
+void ProblemBuffers::write_end(const std::string& name, std::span<const std::byte> contents) {
+  device_.write(slot(name).live->inside(), contents, bytes(name) - contents.size());
 }
 
 std::string ProblemBuffers::written_outside() {

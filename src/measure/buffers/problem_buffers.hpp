@@ -97,10 +97,13 @@ class ProblemBuffers {
   void read(const std::string& name, std::vector<std::byte>& into) const;
   /// Reads the buffer to which `name` refers according to `names`.
   void read_as(const BufferNames& names, const std::string& name, std::vector<std::byte>& into) const;
-  /// Returns what a buffer contains before each verified iteration.
-  std::vector<std::byte> first_contents(const std::string& name) const;
+  /// Returns what a buffer contains before each verified iteration, from an offset in bytes.
+  std::vector<std::byte> first_contents(const std::string& name, std::size_t from = 0) const;
   /// Overwrites a buffer until the next restore(); `contents` must have the buffer's size.
   void write(const std::string& name, std::span<const std::byte> contents);
+  /// Both for the bytes at the end of a buffer.
+  void read_end(const std::string& name, std::span<std::byte> contents) const;
+  void write_end(const std::string& name, std::span<const std::byte> contents);
 
   /// Checks the guard zones of all buffers. Returns a message that names the buffers outside of which something was
   /// written, and then restores all memory from the host's copies; returns an empty string if none was.

@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -51,9 +52,9 @@ class OutputCheck {
   /// outputs as the expected ones without comparing.
   bool verify(Measurement& result, bool reference_only);
   /// After verify() has accepted outputs for the first time: runs the same iteration on other contents of the outputs
-  /// that no kernel is declared to read. If they depend on these, they are restored before each timed launch from then
-  /// on. Returns warnings about such outputs, and about those of which much is not written, for this and all later
-  /// configurations.
+  /// that no kernel is declared to read (at most 16 MiB at their ends). If they depend on these, they are restored
+  /// before each timed launch from then on. Returns warnings about such outputs, and about those of which much is not
+  /// written, for this and all later configurations.
   const std::vector<std::string>& check_access(const std::function<void()>& iterate);
   /// Returns false, and sets status and message of `result`, if kernels have written outside of their buffers or to an
   /// input; then all memory has been restored.
@@ -72,9 +73,10 @@ class OutputCheck {
   bool unchanged(const std::string& name);
   bool has_numbers(const std::string& name, Measurement& result);
   bool passes_user_verifier(Measurement& result);
-  bool repeats(const std::string& name, const std::vector<std::byte>& contents) const;
-  std::size_t take_unwritten(const std::string& name, const std::vector<std::byte>& other,
-                             std::vector<std::byte>& contents) const;
+  std::span<const std::byte> verified_end(const std::string& name) const;
+  bool repeats(const std::string& name, std::span<const std::byte> contents) const;
+  std::size_t take_unwritten(const std::string& name, std::span<const std::byte> other,
+                             std::span<std::byte> contents) const;
 
   const Problem& problem_;
   Device& device_;
