@@ -373,11 +373,14 @@ void Runner::State::run(const Configuration& configuration, std::span<const Bina
   if (run.reference_only) return;
   constexpr double kLongestExtraLaunch = 2;  // s
   if (outputs.wanted() && first_seconds < kLongestExtraLaunch) {
-    const auto& warnings = outputs.check_access([&] {
+    const auto iterate = [&] {
       round.reset_own_inputs();
       timer.once(round.workload());
-    });
-    result.warnings.insert(result.warnings.end(), warnings.begin(), warnings.end());
+    };
+    if (!outputs.check_access(iterate, result)) {
+      inputs_suspect = true;
+      return;
+    }
   }
   const auto known_before = result.quantities;
 
@@ -391,7 +394,7 @@ void Runner::State::run(const Configuration& configuration, std::span<const Bina
   load_end = host_seconds();
   load_seconds = load_end - load_begin;
   if (!note_time(timing, result)) return;
-  constexpr double kNotable = 1e-3, kRemembered = 50;  // s, ratio
+  constexpr double kNotable = 2e-4, kRemembered = 50;  // s, ratio
   if (device.info().backend == "host" && first_seconds > std::max(kNotable, kRemembered * timing.estimate.value))
     result.warnings.push_back(fmt::format(
         "its first call took over {:.0f} times as long as later ones, which are timed: does the function keep "

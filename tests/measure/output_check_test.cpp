@@ -96,6 +96,30 @@ TEST_F(Outputs, ThatAKernelReadsAreRestoredBeforeEachTimedLaunch) {
   }
 }
 
+TEST_F(Outputs, ThatOnlyALaterConfigurationReadsAreFoundAsWell) {
+  device.kernels["double_64"] = [](const FakeLaunch& launch) {
+    const bool done = launch.buffers[2]->floats()[0] != 0;
+    return done ? 1e-6 : right(1e-3)(launch);
+  };
+  problem.kernel().arguments[1].fill = {.kind = Fill::Kind::range, .start = 1, .step = 1};
+  problem.kernel().arguments[2].fill = {.kind = Fill::Kind::constant, .start = 0};
+  Runner runner(device, problem, options);
+  EXPECT_THAT(measure(runner, 32).warnings, testing::IsEmpty());
+  const Measurement measured = measure(runner, 64);
+  EXPECT_NEAR(measured.quantities.at("time").value, 1e-3, 1e-5);
+  EXPECT_THAT(measured.warnings, testing::Contains(HasSubstr("\"b\"")));
+}
+
+TEST_F(Outputs, ThatOnlyTheFirstLaunchWritesAreWrong) {
+  bool done = false;
+  device.kernels["double_64"] = [&done](const FakeLaunch& launch) {
+    return std::exchange(done, true) ? 1e-6 : right(1e-3)(launch);
+  };
+  Runner runner(device, problem, options);
+  EXPECT_EQ(measure(runner, 32).status, Status::ok);
+  EXPECT_EQ(measure(runner, 64).status, Status::wrong_result);
+}
+
 TEST_F(Outputs, OfARandomKernelAreNotTakenForInputs) {
   float next = 0;
   device.kernels["double_32"] = [&next](const FakeLaunch& launch) {

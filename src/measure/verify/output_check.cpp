@@ -116,6 +116,32 @@ void check_arguments_of_kernels(const Problem& problem, const DeviceInfo& device
   }
 }
 
+/// Bytes at the end of an output that check_access() examines, so that it takes some milliseconds for the first
+/// configuration and some microseconds for the others.
+constexpr std::size_t kExaminedFirst = std::size_t{16} << 20, kExaminedLater = std::size_t{64} << 10;
+
+/// Other contents, which differ in each element by little, as a kernel may use them as an index.
+std::vector<std::byte> other_contents(ElementType type, std::vector<std::byte> contents) {
+  with_type(type, [&]<class T>(T) {
+    for (std::size_t at = 0; at + sizeof(T) <= contents.size(); at += sizeof(T)) {
+      T value;
+      std::memcpy(&value, &contents[at], sizeof value);
+      if constexpr (std::is_same_v<T, Half>)
+        value.bits = half_from(half_to_double(value.bits) + 1);
+      else if constexpr (std::is_floating_point_v<T>)
+        value += 1;
+      else
+        value ^= 1;
+      std::memcpy(&contents[at], &value, sizeof value);
+    }
+  });
+  return contents;
+}
+
+bool same(std::span<const std::byte> a, std::span<const std::byte> b) {
+  return std::memcmp(a.data(), b.data(), b.size()) == 0;
+}
+
 }  // namespace
 
 std::optional<ExpectedOutputs> expected_outputs(const Problem& problem, Device& device, const ProblemBuffers& buffers,
@@ -198,7 +224,7 @@ std::optional<ExpectedOutputs> load_outputs(const std::filesystem::path& file) {
 }
 
 OutputCheck::OutputCheck(const Problem& problem, Device& device, ProblemBuffers& buffers, const MeasureOptions& options)
-    : problem_(problem), device_(device), buffers_(buffers), options_(options) {
+    : problem_(problem), device_(device), buffers_(buffers), options_(options), examined_(kExaminedFirst) {
   if (!compares()) return;
   expected_ = expected_outputs(problem, device, buffers);
   expected_for_ = default_values(problem);
@@ -270,39 +296,10 @@ bool OutputCheck::verify(Measurement& result, bool reference_only) {
   return false;
 }
 
-namespace {
-
-/// Bytes at the end of an output that check_access() examines, so that it takes some milliseconds.
-constexpr std::size_t kExamined = std::size_t{16} << 20;
-
-/// Other contents, which differ in each element by little, as a kernel may use them as an index.
-std::vector<std::byte> other_contents(ElementType type, std::vector<std::byte> contents) {
-  with_type(type, [&]<class T>(T) {
-    for (std::size_t at = 0; at + sizeof(T) <= contents.size(); at += sizeof(T)) {
-      T value;
-      std::memcpy(&value, &contents[at], sizeof value);
-      if constexpr (std::is_same_v<T, Half>)
-        value.bits = half_from(half_to_double(value.bits) + 1);
-      else if constexpr (std::is_floating_point_v<T>)
-        value += 1;
-      else
-        value ^= 1;
-      std::memcpy(&contents[at], &value, sizeof value);
-    }
-  });
-  return contents;
-}
-
-bool same(std::span<const std::byte> a, std::span<const std::byte> b) {
-  return std::memcmp(a.data(), b.data(), b.size()) == 0;
-}
-
-}  // namespace
-
 /// The end of what the verified iteration has left.
 std::span<const std::byte> OutputCheck::verified_end(const std::string& name) const {
   const std::vector<std::byte>& whole = actual_.at(name);
-  return std::span(whole).last(std::min(kExamined, whole.size()));
+  return std::span(whole).last(std::min(examined_, whole.size()));
 }
 
 /// Whether the end of an output is what the verified iteration has left, within the tolerance.
@@ -329,11 +326,33 @@ std::size_t OutputCheck::take_unwritten(const std::string& name, std::span<const
   return count;
 }
 
-const std::vector<std::string>& OutputCheck::check_access(const std::function<void()>& iterate) {
-  if (access_warnings_) return *access_warnings_;
-  access_warnings_.emplace();
+/// After an iteration on restored contents: returns true, and sets status and message of `result`, if it has left most
+/// elements alone that the verified one has written.
+bool OutputCheck::keeps_results(const std::string& name, std::span<const std::byte> contents,
+                                Measurement& result) const {
+  const std::span<const std::byte> verified = verified_end(name);
+  const std::vector<std::byte> first = buffers_.first_contents(name, buffers_.bytes(name) - verified.size());
+  const std::size_t size = size_of(buffers_.argument(name).type);
+  std::size_t written = 0, left = 0;
+  for (std::size_t at = 0; at + size <= first.size(); at += size) {
+    const std::span<const std::byte> before = std::span(first).subspan(at, size);
+    if (same(verified.subspan(at), before)) continue;
+    ++written;
+    left += same(contents.subspan(at), before);
+  }
+  if (2 * left <= written) return false;
+  result.status = Status::wrong_result;
+  result.message = fmt::format(
+      "a second launch does not write {} of the {} elements of output \"{}\" that the first has written: it "
+      "keeps results between launches, and would be timed without its work",
+      left, written, name);
+  return true;
+}
+
+bool OutputCheck::check_access(const std::function<void()>& iterate, Measurement& result) {
+  const bool counts_unwritten =
+      examined_ == kExaminedFirst && problem_.verification.kind == Verification::Kind::first_correct && !verifier_;
   const std::vector<std::string> names = buffers_.only_written();
-  if (names.empty()) return *access_warnings_;
   ExpectedOutputs others;
   buffers_.restore();
   for (const std::string& name : names) {
@@ -341,7 +360,7 @@ const std::vector<std::string>& OutputCheck::check_access(const std::function<vo
     others[name] = other_contents(buffers_.argument(name).type, buffers_.first_contents(name, from));
     buffers_.write_end(name, others[name]);
   }
-  iterate();
+  if (!names.empty()) iterate();
   std::vector<std::pair<std::string, bool>> suspects;  // and whether the output is right all the same
   std::vector<std::byte> contents;
   const auto read = [&](const std::string& name) {
@@ -352,28 +371,32 @@ const std::vector<std::string>& OutputCheck::check_access(const std::function<vo
     read(name);
     const std::size_t unwritten = take_unwritten(name, others[name], contents);
     const std::size_t all = contents.size() / size_of(buffers_.argument(name).type);
-    if (problem_.verification.kind == Verification::Kind::first_correct && !verifier_ && unwritten > 0 &&
-        4 * unwritten >= all)
-      access_warnings_->push_back(
+    if (counts_unwritten && unwritten > 0 && 4 * unwritten >= all)
+      access_warnings_.push_back(
           fmt::format("{} of the {} elements{} of output \"{}\" are not written: is the grid large enough?", unwritten,
                       all, contents.size() < buffers_.bytes(name) ? " at the end" : "", name));
     if (!same(contents, verified_end(name))) suspects.emplace_back(name, repeats(name, contents));
   }
   buffers_.restore();
-  if (suspects.empty()) return *access_warnings_;
-  // outputs of random numbers differ each time, sums in any order by rounding
-  iterate();
-  for (const auto& [name, right] : suspects) {
-    read(name);
-    if (right ? !same(contents, verified_end(name)) : !repeats(name, contents)) continue;
-    buffers_.note_read(name);
-    access_warnings_->push_back(
-        fmt::format("output \"{0}\" depends on what it contains before the kernel runs, so that it is restored before "
-                    "each launch: declare it access = \"read_write\"",
-                    name));
+  bool works = true;
+  if (!suspects.empty()) {
+    // outputs of random numbers differ each time, sums in any order by rounding
+    iterate();
+    for (const auto& [name, right] : suspects) {
+      read(name);
+      works = works && !keeps_results(name, contents, result);
+      if (right ? !same(contents, verified_end(name)) : !repeats(name, contents)) continue;
+      buffers_.note_read(name);
+      access_warnings_.push_back(fmt::format(
+          "output \"{0}\" depends on what it contains before the kernel runs, so that it is restored before "
+          "each launch: declare it access = \"read_write\"",
+          name));
+    }
+    buffers_.restore();
   }
-  buffers_.restore();
-  return *access_warnings_;
+  examined_ = kExaminedLater;
+  result.warnings.insert(result.warnings.end(), access_warnings_.begin(), access_warnings_.end());
+  return works;
 }
 
 bool OutputCheck::has_all_references() const {

@@ -51,11 +51,12 @@ class OutputCheck {
   /// there are no expected outputs, the first correct outputs become the expected ones. `reference_only`: keeps the
   /// outputs as the expected ones without comparing.
   bool verify(Measurement& result, bool reference_only);
-  /// After verify() has accepted outputs for the first time: runs the same iteration on other contents of the outputs
-  /// that no kernel is declared to read (at most 16 MiB at their ends). If they depend on these, they are restored
-  /// before each timed launch from then on. Returns warnings about such outputs, and about those of which much is not
-  /// written, for this and all later configurations.
-  const std::vector<std::string>& check_access(const std::function<void()>& iterate);
+  /// After verify() has accepted the outputs: runs the same iteration on other contents of the outputs that no kernel
+  /// is declared to read (at most 16 MiB at their ends for the first configuration, 64 KiB for later ones). Outputs
+  /// that depend on these are restored before each timed launch from then on. Adds warnings about them, and about
+  /// outputs of which much is not written. Returns false, and sets status and message of `result`, if a later iteration
+  /// does not write what the verified one has written: it would be timed without its work.
+  bool check_access(const std::function<void()>& iterate, Measurement& result);
   /// Returns false, and sets status and message of `result`, if kernels have written outside of their buffers or to an
   /// input; then all memory has been restored.
   bool memory_intact(Measurement& result);
@@ -77,6 +78,7 @@ class OutputCheck {
   bool repeats(const std::string& name, std::span<const std::byte> contents) const;
   std::size_t take_unwritten(const std::string& name, std::span<const std::byte> other,
                              std::span<std::byte> contents) const;
+  bool keeps_results(const std::string& name, std::span<const std::byte> contents, Measurement& result) const;
 
   const Problem& problem_;
   Device& device_;
@@ -90,8 +92,9 @@ class OutputCheck {
   std::vector<bool> seen_by_reference_;  ///< of each parameter; the others have their defaults in expected_for_
   std::vector<std::pair<Configuration, ExpectedOutputs>> earlier_;  ///< for other values
   std::size_t earlier_bytes_ = 0;
-  std::optional<std::vector<std::string>> access_warnings_;  ///< once check_access() has run
-  ExpectedOutputs actual_;  ///< kept between configurations to avoid an allocation per run
+  std::vector<std::string> access_warnings_;  ///< of check_access(), for all later configurations
+  std::size_t examined_;                      ///< bytes at the end of an output
+  ExpectedOutputs actual_;                    ///< kept between configurations to avoid an allocation per run
   std::map<std::string, std::unique_ptr<PinnedMemory>> pinned_;  ///< memory of actual_
 };
 
