@@ -1729,6 +1729,31 @@ TEST_F(Draft, CountsRowsThatBeginAtAVariable) {
   }
 }
 
+TEST_F(Draft, ReadsACastInAnyNotationAsItsOperand) {
+  const auto draft_of = [&](const std::string& base) {
+    return draft("f.cu",
+                 "__global__ void f(const float* x, float* y, int n) {\n  __shared__ char raw[sizeof(int) * 4];\n"
+                 "  const size_t base = " +
+                     base +
+                     ";\n  for (int i = threadIdx.x; i < n; i += blockDim.x) y[base + i] = 2 * x[base + i];\n}\n"
+                     "void run(float* x, float* y) {\n  const int systems = 4096;\n"
+                     "  f<<<systems, 128>>>(x, y, 512);\n}\n")
+        .text;
+  };
+  const std::string plain = draft_of("blockIdx.x * n");
+  const Problem problem = parse_problem(plain, folder_ / "p.toml");
+  ASSERT_EQ(problem.kernel().launch.grid.size(), 1u) << plain;
+  EXPECT_EQ(problem.kernel().launch.grid[0].evaluate(problem.constants).as_integer(), 4096) << plain;
+  for (const char* base :
+       {"(size_t)blockIdx.x * n", "(size_t)(blockIdx.x) * n", "(std::int64_t)blockIdx.x * n", "size_t(blockIdx.x) * n",
+        "std::size_t(blockIdx.x) * n", "std::size_t{blockIdx.x} * n", "int64_t(blockIdx.x) * n", "int(blockIdx.x) * n",
+        "unsigned (blockIdx.x) * n", "static_cast<size_t>(blockIdx.x) * n",
+        "static_cast<unsigned long long>( blockIdx.x ) * n", "static_cast<std::uint64_t>(blockIdx.x) * n",
+        "size_t(int(blockIdx.x)) * n", "blockIdx.x * (size_t)n", "blockIdx.x * size_t(n)",
+        "int64_t(blockIdx.x) * int64_t(n)", "size_t(blockIdx.x * n)"})
+    EXPECT_EQ(draft_of(base), plain) << base;
+}
+
 TEST_F(Draft, KeepsABlockOfNamedConstants) {
   const ProblemDraft copy = draft("copy.cu",
                                   "constexpr int TX = 32, TY = 8;\nstatic const int RADIUS = 1;\n"

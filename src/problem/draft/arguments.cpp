@@ -112,8 +112,7 @@ std::string ExtentReader::with_offset(const std::vector<std::string>& terms, int
 
 std::string ExtentReader::extent_of(const std::string& index, int depth) {
   if (depth > 6 || index.size() > 300) return {};
-  static const std::regex kCast("\\((?:unsigned|int|long|size_t|uint|ulong|u?int[0-9]+_t| )+\\)");
-  const std::string plain = without_parentheses(std::regex_replace(index, kCast, ""));
+  const std::string plain = without_parentheses(index);
   if (plain.empty()) return {};
   if (const auto number = whole_number(plain)) return *number < 0 ? std::string() : std::to_string(*number + 1);
   if (const auto d = KernelUse::block_dimension(plain)) return reached(*d).value_or("");

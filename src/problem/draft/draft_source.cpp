@@ -354,7 +354,7 @@ DraftSource read_draft_source(const std::string& text, const std::filesystem::pa
   Function kernel = kernel_of(outline, *language, wanted, file, included, host.text);
   std::vector<kernel_source::Macro> macros = outline.macros, more = kernel_source::outline_of(headers).macros;
   macros.insert(macros.end(), more.begin(), more.end());
-  kernel.body = with_macros_expanded(std::move(kernel.body), macros);
+  kernel.body = without_casts(with_macros_expanded(std::move(kernel.body), macros));
   const auto parameters = kernel_source::parameters_of(kernel.parameters, true);
   if (std::ranges::any_of(parameters, [](const auto& parameter) { return parameter.name.empty(); }))
     throw UserError(fmt::format("{}: a parameter of {} has no name", file.string(), kernel.name));

@@ -20,8 +20,7 @@ bool is_thread_number(const std::string& body, const Position& position, int dim
   if (position.variable.empty()) return false;
   std::smatch found;
   if (!std::regex_search(body, found, std::regex("\\b" + position.variable + "\\s*=\\s*([^;,]+)"))) return false;
-  static const std::regex kAround(
-      R"(static_cast<[^>]*>|\(\s*(?:un)?signed\s*\)|\(\s*(?:unsigned\s+)?(?:u?int(?:32_t|64_t)?|long|size_t)\s*\)|[\s()])");
+  static const std::regex kAround(R"(static_cast<[^>]*>|[\s()])");
   std::string value = found[1].str();
   if (const auto factors = parts_of(value, "*"); factors.size() == 2 && !position.factor.empty())
     for (const std::size_t i : {0u, 1u})

@@ -203,7 +203,7 @@ void KernelUse::read_assignments() {
       if (trimmed(before).ends_with(qualifier)) before = before.substr(0, before.rfind(qualifier));
     static const std::regex kStore(R"((?:[^\w>* ]|\belse|\bdo|^) ?\*$)");  // *out = 1;
     if (const std::string declared(trimmed(before)); std::regex_search(declared, kStore)) continue;
-    assignments_.push_back({body_.substr(first, last - first), std::string(trimmed(value)), at, at + 1 + value.size(),
+    assignments_.push_back({body_.substr(first, last - first), without_parentheses(value), at, at + 1 + value.size(),
                             trimmed(before).ends_with('*'), trimmed(before).ends_with('&')});
   }
 }

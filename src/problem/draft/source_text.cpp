@@ -5,12 +5,90 @@
 #include <cstdlib>
 #include <regex>
 
+#include "base/kernel_source/identifiers.hpp"
 #include "base/kernel_source/outline.hpp"
 #include "base/text.hpp"
 
 namespace ergotune::draft {
 
 using kernel_source::in_identifier;
+
+namespace {
+
+bool is_among(char c, std::string_view characters) { return characters.find(c) != std::string_view::npos; }
+
+bool is_integer_type(std::string_view type) {
+  static const std::regex kType(
+      R"( ?(?:std ?:: ?)?(?:(?:unsigned|signed|int|long|short|size_t|ptrdiff_t|uint|ulong|u?int(?:_fast|_least)?\d+_t) ?)+)");
+  constexpr std::size_t kLongest = 40;
+  return type.size() <= kLongest && std::regex_match(type.begin(), type.end(), kType);
+}
+
+/// Whether a type's name behind `before` begins a cast and not a declaration: "return", "a *".
+bool begins_expression(const std::string& before) {
+  const std::string_view left = trimmed(before);
+  if (left.ends_with("->") || left.ends_with("::")) return false;
+  if (left.empty() || !in_identifier(left.back())) return true;
+  for (const std::string_view word : {"return", "case", "else"})
+    if (left.ends_with(word) && (left.size() == word.size() || !in_identifier(left[left.size() - word.size() - 1])))
+      return true;
+  return false;
+}
+
+/// Returns where the operand of a cast to an integer begins, behind "(int)", "int" of "int(x)", "std::size_t" and
+/// "static_cast<int>"; `at` if no cast begins there. `before`: the text to its left.
+std::size_t end_of_cast(const std::string& text, std::size_t at, const std::string& before) {
+  constexpr std::size_t kLongest = 60;
+  const std::string_view near = std::string_view(text).substr(at, kLongest);
+  if (near.starts_with('(')) {
+    const std::size_t close = near.find(')');
+    if (close == std::string_view::npos || !is_integer_type(near.substr(1, close - 1))) return at;
+    const std::string_view left = trimmed(before);
+    const bool listed = (!before.empty() && in_identifier(before.back())) || left.ends_with("sizeof") ||
+                        left.ends_with("alignof");  // f(int), sizeof (int)
+    const std::size_t next = next_character(text, at + close + 1);
+    return listed || next == text.size() || is_among(text[next], "),;]=") ? at : next;
+  }
+  if (!in_identifier(near.front()) || !begins_expression(before)) return at;
+  std::size_t end = kernel_source::end_of_identifier(text, at);
+  if (near.starts_with("std::")) end = kernel_source::end_of_identifier(text, at + 5);
+  bool integer = is_integer_type(text.substr(at, end - at));
+  if (text.compare(at, end - at, "static_cast") == 0) {
+    const std::size_t open = near.find('<'), close = near.find('>');
+    integer = open < close && close != std::string_view::npos && next_character(text, end) == at + open &&
+              is_integer_type(near.substr(open + 1, close - open - 1));
+    if (integer) end = at + close + 1;
+  }
+  const std::size_t next = next_character(text, end);
+  return integer && next < text.size() && is_among(text[next], "({") ? next : at;
+}
+
+/// Returns where the bracket closes that opens a cast's operand; npos for other operands, lists and declarations such
+/// as "int (*rows)[4]".
+std::size_t close_of_operand(const std::string& text, std::size_t open) {
+  constexpr std::size_t kLongest = 300;
+  if (open == text.size() || !is_among(text[open], "({")) return std::string::npos;
+  int depth = 0;
+  for (std::size_t at = open; at < std::min(open + kLongest, text.size()) && text[at] != ';'; ++at) {
+    depth += is_among(text[at], "([{") ? 1 : is_among(text[at], ")]}") ? -1 : 0;
+    if (depth == 1 && text[at] == ',') break;
+    if (depth > 0) continue;
+    const std::size_t next = next_character(text, at + 1);
+    const bool more = next < text.size() && is_among(text[next], "([.");
+    return more || next_character(text, open + 1) == at ? std::string::npos : at;
+  }
+  return std::string::npos;
+}
+
+/// Whether an expression needs no parentheses as a factor: "n", "blockIdx.x", "get_group_id(0)".
+bool is_primary(const std::string& expression) {
+  const auto end = std::ranges::find_if_not(expression, [](char c) { return in_identifier(c) || c == '.'; });
+  if (end == expression.end()) return true;
+  const std::string rest(end, expression.end());
+  return end != expression.begin() && rest.starts_with('(') && without_parentheses(rest).size() < rest.size();
+}
+
+}  // namespace
 
 std::vector<std::size_t> ends_of(const std::string& text, const std::string& name, std::size_t end) {
   std::vector<std::size_t> found;
@@ -39,9 +117,25 @@ std::string initialiser_at(const std::string& text, std::size_t at) {
   return std::string(trimmed(std::string_view(text).substr(begin + 1, end - begin - 1)));
 }
 
-std::string without_casts(const std::string& expression) {
-  static const std::regex kCast("\\((?:unsigned|int|long|size_t|uint|u?int[0-9]+_t| )+\\)");
-  return std::regex_replace(expression, kCast, "");
+std::string without_casts(const std::string& text) {
+  std::string plain;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t operand = end_of_cast(text, at, plain);
+    std::size_t end = std::max(kernel_source::end_of_identifier(text, at), at + 1);
+    if (operand == at) {
+      plain += text.substr(at, end - at);
+    } else if (const std::size_t close = close_of_operand(text, operand); close != std::string::npos) {
+      const std::string inner = without_parentheses(without_casts(text.substr(operand + 1, close - operand - 1)));
+      plain += is_primary(inner) ? inner : "(" + inner + ")";
+      end = close + 1;
+    } else if (text[at] == '(') {
+      end = operand;
+    } else {
+      plain += text.substr(at, end - at);
+    }
+    at = end;
+  }
+  return plain;
 }
 
 std::vector<std::string> list_at(const std::string& text, std::size_t open, char close) {

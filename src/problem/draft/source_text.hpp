@@ -15,8 +15,9 @@ std::vector<std::size_t> ends_of(const std::string& text, const std::string& nam
 std::size_t next_character(const std::string& text, std::size_t at);
 /// Returns the initialiser of the name before `at`, if '=' stands there: up to a comma, semicolon or closing bracket.
 std::string initialiser_at(const std::string& text, std::size_t at);
-/// Returns an expression without casts to integers.
-std::string without_casts(const std::string& expression);
+/// Returns a text without the casts to integers in its expressions: "n" for `(int)n`, `std::size_t(n)` and
+/// `static_cast<int>(n)`.
+std::string without_casts(const std::string& text);
 /// Returns the parts of the list that opens at `open`, such as "(n, 16)"; none if it does not end in this statement.
 std::vector<std::string> list_at(const std::string& text, std::size_t open, char close);
 /// Returns the parts of a text between separators that are outside of brackets.
