@@ -116,6 +116,27 @@ TEST_F(Report, TheMedianIsThatOfTheLoadUnderWhichTheBestIsConfirmed) {
   EXPECT_DOUBLE_EQ(by_other.gain_over_median()->factor, 3) << "whatever the objective of the view";
 }
 
+TEST(RankedResults, HaveNoMedianWhereRepeatsScatter) {
+  ResultSet results;
+  results.parameters = {Parameter{.name = "x"}};
+  const auto timed = [](double time) {
+    Measurement m;
+    m.quantities["time"].value = time;
+    return m;
+  };
+  for (int i = 1; i <= 5; ++i) {
+    StoredRow& row = results.rows.emplace_back();
+    row.configuration = {i};
+    row.measurement = timed(i);
+    if (i > 3) continue;
+    row.searched = timed(i);
+    row.measurement = timed(i == 1 ? 0.5 : 20 * i);
+    row.rounds = 3;
+    row.confirmed_for = Objective::parse({"time", std::nullopt, {}}, {}).spec();
+  }
+  EXPECT_FALSE(rank_results(results).median);
+}
+
 TEST_F(Report, TellsBestMedianDefaultAndFailures) {
   const auto summary = write_report(folder_ / "cache.json", 0, folder_ / "report.html");
   EXPECT_EQ(summary.configurations, 4u);
