@@ -110,6 +110,24 @@ TEST_F(Outputs, ThatOnlyALaterConfigurationReadsAreFoundAsWell) {
   EXPECT_THAT(measured.warnings, testing::Contains(HasSubstr("\"b\"")));
 }
 
+// As atomics do it: an update that is skipped where a larger value is there.
+TEST_F(Outputs, ThatHoldAMaximumAreRestoredBeforeEachTimedLaunch) {
+  device.kernels["double_32"] = [](const FakeLaunch& launch) {
+    bool updated = false;
+    for (std::size_t i = 0; i < kCount; ++i) {
+      float& most = launch.buffers[2]->floats()[i];
+      const float value = 2 * launch.buffers[1]->floats()[i];
+      if (value > most) most = value, updated = true;
+    }
+    return updated ? 1e-3 : 1e-6;
+  };
+  problem.kernel().arguments[1].fill = {.kind = Fill::Kind::range, .start = 5, .step = 1};
+  problem.kernel().arguments[2].fill = {.kind = Fill::Kind::constant, .start = 0};
+  const Measurement measured = measure(32);
+  EXPECT_NEAR(measured.quantities.at("time").value, 1e-3, 1e-5);
+  EXPECT_THAT(measured.warnings, testing::Contains(HasSubstr("\"b\"")));
+}
+
 TEST_F(Outputs, ThatOnlyTheFirstLaunchWritesAreWrong) {
   bool done = false;
   device.kernels["double_64"] = [&done](const FakeLaunch& launch) {
@@ -118,6 +136,20 @@ TEST_F(Outputs, ThatOnlyTheFirstLaunchWritesAreWrong) {
   Runner runner(device, problem, options);
   EXPECT_EQ(measure(runner, 32).status, Status::ok);
   EXPECT_EQ(measure(runner, 64).status, Status::wrong_result);
+}
+
+// A function that copies what it remembers writes as much as one that computes it.
+TEST_F(Outputs, OfAFunctionThatIsFarFasterAfterItsFirstCallAreNoted) {
+  device.device_info.backend = "host";
+  problem.kernel().sources[0].language = Language::cpp;
+  bool known = false;
+  device.kernels["double_32"] = [&known](const FakeLaunch& launch) {
+    right(0)(launch);
+    return std::exchange(known, true) ? 1e-5 : 2e-3;
+  };
+  problem.kernel().arguments[1].fill = {.kind = Fill::Kind::range, .start = 1, .step = 1};
+  EXPECT_THAT(measure(32).warnings, testing::SizeIs(1));
+  EXPECT_THAT(measure(64).warnings, testing::IsEmpty());
 }
 
 TEST_F(Outputs, OfARandomKernelAreNotTakenForInputs) {

@@ -52,10 +52,10 @@ class OutputCheck {
   /// outputs as the expected ones without comparing.
   bool verify(Measurement& result, bool reference_only);
   /// After verify() has accepted the outputs: runs the same iteration on other contents of the outputs that no kernel
-  /// is declared to read (at most 16 MiB at their ends for the first configuration, 64 KiB for later ones). Outputs
-  /// that depend on these are restored before each timed launch from then on. Adds warnings about them, and about
-  /// outputs of which much is not written. Returns false, and sets status and message of `result`, if a later iteration
-  /// does not write what the verified one has written: it would be timed without its work.
+  /// is declared to read, near its results (at most 16 MiB at their ends for the first configuration, 64 KiB for later
+  /// ones). Outputs that depend on these are restored before each timed launch from then on. Adds warnings about them,
+  /// and about outputs of which much is not written. Returns false, and sets status and message of `result`, if a later
+  /// iteration does not write what the verified one has written: it would be timed without its work.
   bool check_access(const std::function<void()>& iterate, Measurement& result);
   /// Returns false, and sets status and message of `result`, if kernels have written outside of their buffers or to an
   /// input; then all memory has been restored.
