@@ -101,7 +101,7 @@ struct Verification {
   std::vector<std::string> outputs;
   /// Comparison by argument name for outputs that are not compared element by element.
   std::map<std::string, Compare> compare;
-  /// Absent: 1e-6, or 1e-4 of the root mean square of what is expected where that is less (kernel/compare.hpp).
+  /// Absent: relative_tolerance times the size of the expected numbers (usual_size() in kernel/compare.hpp).
   std::optional<double> absolute_tolerance;
   double relative_tolerance = 1e-4;
 };

@@ -11,6 +11,7 @@
 #include "ergotune/error.hpp"
 #include "evaluate/live/worker_transport.hpp"
 #include "hooks.hpp"
+#include "kernel/compare.hpp"
 #include "measure/allocation_limits.hpp"
 #include "problem/files/source_text.hpp"
 
@@ -268,6 +269,14 @@ void bind_callables(py::module_& module) {
              py::call_guard<py::gil_scoped_release>());
   module.def("limit_worker", &limit_worker, py::arg("seconds"), py::arg("message"));
   module.def("begin_allocation_limits", &AllocationLimits::begin);
+  module.def("sampled_elements", [](std::size_t count) {
+    const std::vector<std::size_t> indices = sampled_elements(count);
+    return py::array_t<std::int64_t>(static_cast<py::ssize_t>(indices.size()),
+                                     reinterpret_cast<const std::int64_t*>(indices.data()));
+  });
+  module.def("usual_size", [](const py::array_t<double>& sizes) {
+    return usual_size({sizes.data(), sizes.data() + sizes.size()});
+  });
   module.def(
       "callable_source", [](const std::string& text) { return std::string(kPythonCallable) + text; }, py::arg("text"));
 }

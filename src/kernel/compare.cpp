@@ -243,19 +243,45 @@ bool is_whole(ElementType type) { return type < ElementType::float16; }
 
 }  // namespace
 
-double usual_absolute_tolerance(ElementType type, std::span<const std::byte> expected) {
-  constexpr double kMost = 1e-6, kOfScale = 1e-4;
+std::vector<std::size_t> sampled_elements(std::size_t count) {
+  constexpr std::size_t kMost = 4096;
+  constexpr double kTurn = 0.6180339887498949;  // so that no stride of an output is met
+  std::vector<std::size_t> indices(std::min(count, kMost));
+  const double each = static_cast<double>(count) / static_cast<double>(std::max<std::size_t>(1, indices.size()));
+  for (std::size_t i = 0; i < indices.size(); ++i) {
+    const double shift = std::fmod(static_cast<double>(i) * kTurn, 1);
+    indices[i] = std::min(count - 1, static_cast<std::size_t>((static_cast<double>(i) + shift) * each));
+  }
+  return indices;
+}
+
+double usual_size(std::vector<double> values) {
+  constexpr double kOfNothing = 0.01;
+  constexpr std::size_t kMarks = 3;  // equal elements
+  constexpr double kApart = 10, kAround = 3;
+  for (double& x : values) x = std::abs(x);
+  std::erase_if(values, [](double x) { return x == 0 || !std::isfinite(x); });
+  if (values.empty()) return kOfNothing;
+  std::ranges::sort(values);
+  for (;;) {
+    const auto marks = std::ranges::lower_bound(values, values.back());
+    if (marks == values.begin() || values.end() - marks < std::ptrdiff_t{kMarks} ||
+        values.back() < kApart * *std::prev(marks))
+      break;
+    values.erase(marks, values.end());
+  }
+  double squares = 0;
+  for (const double x : values) squares += x * x / static_cast<double>(values.size());
+  return std::min(std::sqrt(squares), std::max(kOfNothing, kAround * values[values.size() / 4]));
+}
+
+double usual_size(ElementType type, std::span<const std::byte> contents) {
   return with_elements(type, [&]<class T>(T, auto load) {
-    const std::size_t count = expected.size() / sizeof(T);
-    const double enough = static_cast<double>(count) * (kMost / kOfScale) * (kMost / kOfScale);
-    double squares = 0;
-    // a few elements usually show that the root mean square is large enough
-    for (std::size_t i = 0; i < count && squares < enough; ++i) {
-      const double e = load(element<T>(expected, i));
-      if (std::isfinite(e)) squares += e * e;
-    }
-    if (squares == 0 || squares >= enough) return kMost;
-    return kOfScale * std::sqrt(squares / static_cast<double>(count));
+    std::vector<double> values;
+    for (const std::size_t i : sampled_elements(contents.size() / sizeof(T)))
+      values.push_back(load(element<T>(contents, i)));
+    const bool shows_nothing = std::ranges::all_of(values, [](double x) { return x == 0; });
+    return usual_size(shows_nothing ? reals(type, contents) : std::move(values));
   });
 }
 
@@ -289,13 +315,20 @@ BufferComparison compare_output(const Verification& verification, const std::str
   const std::optional<double> given = verification.absolute_tolerance;
   const double relative = verification.relative_tolerance;
   const bool exact = is_whole(type) && !given && relative == Verification().relative_tolerance;
-  const double absolute = given ? *given : usual_absolute_tolerance(type, expected);
+  const double absolute = given ? *given : relative * usual_size(type, expected);
   BufferComparison found = compare(how == verification.compare.end() ? Compare::elements : how->second, type, actual,
                                    expected, exact ? 0 : absolute, exact ? 0 : relative);
-  if (!found.equal && actual.size() == expected.size())
+  if (found.equal || actual.size() != expected.size()) return found;
+  found.message += fmt::format(
+      " (permitted: {}; absolute_tolerance and relative_tolerance of [verification])",
+      exact ? "no difference of whole numbers" : fmt::format("{:.3g} + {} * |expected|", absolute, relative));
+  constexpr std::size_t kSorted = std::size_t{1} << 20;  // bytes
+  if (how == verification.compare.end() && actual.size() <= kSorted &&
+      compare(Compare::sorted, type, actual, expected, exact ? 0 : absolute, exact ? 0 : relative).equal)
     found.message += fmt::format(
-        " (permitted: {}; absolute_tolerance and relative_tolerance of [verification])",
-        exact ? "no difference of whole numbers" : fmt::format("{:.3g} + {} * |expected|", absolute, relative));
+        "; it has the same elements in another order: if any order is right, write compare = {{ {} = \"sorted\" }} "
+        "there",
+        output);
   return found;
 }
 

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "ergotune/argument.hpp"
 
@@ -34,12 +35,21 @@ std::size_t not_finite_in(ElementType type, std::span<const std::byte> contents)
 BufferComparison compare(Compare how, ElementType type, std::span<const std::byte> actual,
                          std::span<const std::byte> expected, double absolute_tolerance, double relative_tolerance);
 
-/// The absolute tolerance where a verification gives none: 1e-6, or 1e-4 of the root mean square of the finite elements
-/// where that is less, so that numbers which are small in their unit are not all equal. 1e-6 if all are zero.
-double usual_absolute_tolerance(ElementType type, std::span<const std::byte> expected);
+/// Indices of at most 4096 of `count` elements, spread over all, by which usual_size() is estimated.
+std::vector<std::size_t> sampled_elements(std::size_t count);
 
-/// Compares an output as its verification states; the message names the tolerance. Whole numbers have to be equal
-/// unless a tolerance differs from its default, which is meant for rounding.
+/// The size of an output's numbers. Where no absolute tolerance is given it is the relative one times this size, so
+/// that rounding near zero is permitted but numbers that are small in their unit are not all equal. Three times the
+/// lower quartile of the sizes of finite elements other than zero (a few large elements do not hide the others), at
+/// least 0.01, at most their root mean square. The largest size is left out where it only marks elements (as
+/// unreachable, invalid): it occurs three times or more, and is ten times the next. 0.01 if nothing is left.
+double usual_size(std::vector<double> values);
+
+/// The same of an output, by some of its elements.
+double usual_size(ElementType type, std::span<const std::byte> contents);
+
+/// Compares an output as its verification states; the message names the tolerance and its remedy. Whole numbers have to
+/// be equal unless a tolerance differs from its default, which is meant for rounding.
 BufferComparison compare_output(const Verification& verification, const std::string& output, ElementType type,
                                 std::span<const std::byte> actual, std::span<const std::byte> expected);
 

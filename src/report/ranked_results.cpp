@@ -221,9 +221,7 @@ RankedResults rank_results(ResultSet results, Objective objective) {
   if (usable.empty() || ranked.objective.kind() == Objective::Kind::pareto) return ranked;
   std::vector<double> values;
   for (const std::size_t row : usable) values.push_back(*ranked.expected_value(row));
-  // what one changed by is not what the others did
-  constexpr double kScattered = 0.7;  // a factor of 2
-  if (ranked.confidence.search_repeats.deviation < kScattered) ranked.median = median(values);
+  if (!ranked.confidence.search_repeats.scatter()) ranked.median = median(values);
   return ranked;
 }
 

@@ -30,8 +30,8 @@ struct RankedResults {
   std::vector<std::size_t> best;
   /// The row of the default configuration; nullopt: not measured.
   std::optional<std::size_t> default_row;
-  /// The median of expected_value() of usable configurations; nullopt for a Pareto front, and where repeats scatter by
-  /// a factor of 2, so that values which were not confirmed are not comparable.
+  /// The median of expected_value() of usable configurations; nullopt for a Pareto front, and where repeats
+  /// scatter, so that values which were not confirmed are not comparable.
   std::optional<double> median;
   std::map<std::string, std::uint64_t> statuses;
   /// How certain the best is.

@@ -90,6 +90,11 @@ Repeats repeatability_of(const Objective& objective, std::span<const MeasuredTwi
   return repeats;
 }
 
+bool Repeats::scatter() const {
+  constexpr double kTwice = 0.69;
+  return deviation > kTwice;
+}
+
 std::string repeats_note(const Repeats& repeats, int confirmation_repeats) {
   constexpr double kRepeats = 0.05;
   // With noise above this, few repeats that agree by chance make the probability too high if the candidates hardly
@@ -97,6 +102,10 @@ std::string repeats_note(const Repeats& repeats, int confirmation_repeats) {
   constexpr double kNoisy = 0.2;
   constexpr int kFewRepeats = 3;
   if (repeats.n < 2 || (std::abs(std::log(repeats.factor)) < kRepeats && repeats.deviation < kRepeats)) return {};
+  if (repeats.scatter())
+    return "confirmed values differ from those of the search by a factor of 2 and more, so that another configuration "
+           "may be the best, whatever the probability, which is that of the confirmed ones alone: repeat the search on "
+           "a quiet machine";
   const double change = 100 * (repeats.factor - 1);
   return fmt::format(
       "confirmed values were {} in the search (median of {}{}); values that are not confirmed may differ as much{}",

@@ -40,6 +40,8 @@ struct Repeats {
   double factor = 1;     ///< median ratio
   double deviation = 0;  ///< standard deviation of its logarithm for one more result, robust if there are five
   std::size_t n = 0;     ///< results that were measured again
+  /// True for a deviation by more than a factor of 2: what one changed by is not what the others did.
+  bool scatter() const;
 };
 /// The search's measurement, and the confirmed one.
 using MeasuredTwice = std::pair<const Measurement*, const Measurement*>;

@@ -174,24 +174,72 @@ TEST(Compare, OfAnOutputNamesTheToleranceAndItsKeys) {
   EXPECT_EQ(exact.find("1e-"), std::string::npos) << "the default tolerance is not applied to whole numbers: " << exact;
 }
 
-// A cross section in m2 is 1e-28; a tolerance of 1e-6 would accept everything.
-TEST(Compare, SmallNumbersAreComparedByTheirOwnSize) {
-  const auto equal = [](const std::vector<float>& actual, const std::vector<float>& expected) {
-    return compare_output({}, "y", ElementType::float32, std::as_bytes(std::span(actual)),
+class UsualTolerance : public testing::Test {
+ protected:
+  Verification verification_;
+
+  bool equal(const std::vector<float>& actual, const std::vector<float>& expected) const {
+    return compare_output(verification_, "y", ElementType::float32, std::as_bytes(std::span(actual)),
                           std::as_bytes(std::span(expected)))
         .equal;
-  };
+  }
+};
+
+// A cross section in m2 is 1e-28; a tolerance of 1e-6 would accept everything.
+TEST_F(UsualTolerance, FollowsTheUnit) {
   EXPECT_FALSE(equal({0, 0, 0}, {1e-28f, -2e-28f, 0}));
   EXPECT_FALSE(equal({1e-28f, -2e-28f, 2e-29f}, {1e-28f, -2e-28f, 0}));
   EXPECT_TRUE(equal({1e-28f, -2e-28f, 1e-33f}, {1e-28f, -2e-28f, 0})) << "rounding near zero";
   EXPECT_TRUE(equal({5e-7f, 1}, {0, 1}));
   EXPECT_TRUE(equal({5e-7f, 0}, {0, 0})) << "nothing shows the size of the numbers";
-  Verification given;
-  given.absolute_tolerance = 1e-6;
-  const std::vector<float> zero{0}, small{1e-8f};
-  EXPECT_TRUE(
-      compare_output(given, "y", ElementType::float32, std::as_bytes(std::span(zero)), std::as_bytes(std::span(small)))
-          .equal);
+  verification_.absolute_tolerance = 1e-6;
+  EXPECT_TRUE(equal({0}, {1e-8f}));
+}
+
+TEST_F(UsualTolerance, PermitsRoundingOfSumsThatCancel) {
+  std::vector<float> sums(100);
+  for (std::size_t i = 0; i < sums.size(); ++i) sums[i] = 10.0f * static_cast<float>(i) - 505;
+  std::vector<float> rounded = sums;
+  for (float& x : rounded) x += 2e-3f;
+  EXPECT_TRUE(equal(rounded, sums));
+  verification_.relative_tolerance = 1e-7;
+  EXPECT_FALSE(equal(rounded, sums)) << "one relative tolerance decides";
+}
+
+// Distances: 1e30 where there is no path.
+TEST_F(UsualTolerance, IgnoresValuesThatMarkElements) {
+  for (const float mark : {1e30f, -9999.0f}) {
+    std::vector<float> distances(100, mark), wrong(100, mark), tiny(100, mark);
+    for (std::size_t i = 0; i < 30; ++i) {
+      distances[i] = 1 + static_cast<float>(i) / 30;
+      wrong[i] = 1.01f * distances[i];
+      tiny[i] = 1e-20f * distances[i];
+    }
+    EXPECT_TRUE(equal(distances, distances));
+    EXPECT_FALSE(equal(wrong, distances));
+    std::vector<float> zero = tiny;
+    std::fill_n(zero.begin(), 30, 0.0f);
+    EXPECT_FALSE(equal(zero, tiny));
+  }
+}
+
+TEST_F(UsualTolerance, OfAFewLargeElementsLeavesTheOthersCompared) {
+  std::vector<float> decay(1000), wrong(1000);
+  for (std::size_t i = 0; i < decay.size(); ++i) {
+    decay[i] = 1e6f * std::exp(-static_cast<float>(i) / 50);
+    wrong[i] = i < 500 ? decay[i] : 1.1f * decay[i];
+  }
+  EXPECT_FALSE(equal(wrong, decay));
+}
+
+TEST(Compare, NamesTheRemedyWhereOnlyTheOrderDiffers) {
+  const auto message = [](const std::vector<float>& actual, const std::vector<float>& expected) {
+    return compare_output({}, "found", ElementType::float32, std::as_bytes(std::span(actual)),
+                          std::as_bytes(std::span(expected)))
+        .message;
+  };
+  EXPECT_NE(message({3, 1, 2}, {1, 2, 3}).find("found = \"sorted\""), std::string::npos);
+  EXPECT_EQ(message({3, 1, 2}, {1, 2, 4}).find("sorted"), std::string::npos);
 }
 
 template <class T>

@@ -152,13 +152,15 @@ TEST_F(Outputs, OfAFunctionThatIsFarFasterAfterItsFirstCallAreNoted) {
   EXPECT_THAT(measure(64).warnings, testing::IsEmpty());
 }
 
-TEST_F(Outputs, OfARandomKernelAreNotTakenForInputs) {
+TEST_F(Outputs, OfARandomKernelAreNotedAndNotTakenForInputs) {
   float next = 0;
   device.kernels["double_32"] = [&next](const FakeLaunch& launch) {
     for (std::size_t i = 0; i < kCount; ++i) launch.buffers[2]->floats()[i] = ++next;
     return 1e-3;
   };
-  EXPECT_THAT(measure(32).warnings, testing::IsEmpty());
+  const Measurement measured = measure(32);
+  EXPECT_THAT(measured.warnings, testing::ElementsAre(HasSubstr("launch to launch")));
+  EXPECT_EQ(measured.quantities.at("time").method.find("reset"), std::string::npos);
 }
 
 TEST_F(Outputs, OfAnotherProblemAreNoReference) {

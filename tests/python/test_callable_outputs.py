@@ -242,6 +242,26 @@ def test_a_data_frame_is_an_argument():
     assert statuses(result) == {1: "ok", 2: "ok"} and frame.equals(first)
 
 
+DISTANCES = np.where(np.arange(100) < 30, 1 + np.arange(100) / 30, 1e30)
+
+
+@pytest.mark.parametrize("kind", ["float64", "float32"])
+def test_values_that_mark_elements_do_not_permit_wrong_ones(kind):
+    found = {0: DISTANCES, 1: DISTANCES * (1 + 1e-9), 2: np.where(DISTANCES < 9, DISTANCES * 1.01, 1e30)}
+    result = ergotune.tune_callable(lambda c: found[c].astype(kind), {"c": [0, 1, 2]}, in_process=True, **QUICK)
+    assert statuses(result) == {0: "ok", 1: "ok", 2: "wrong_result"}
+
+
+def test_a_column_is_no_row():
+    result = ergotune.tune_callable(lambda c: np.ones(4) if c == 1 else np.ones((4, 1)), {"c": [1, 2]}, in_process=True, **QUICK)
+    assert statuses(result) == {1: "ok", 2: "wrong_result"}
+
+
+def test_another_order_is_named():
+    result = ergotune.tune_callable(lambda c: np.arange(8)[::c], {"c": [1, -1]}, in_process=True, **QUICK)
+    assert [("order" in m["message"], m["status"]) for m in result.measurements] == [(False, "ok"), (True, "wrong_result")]
+
+
 @pytest.mark.parametrize("in_process", [False, True])
 def test_random_results_fail_with_the_remedy(in_process):
     result = ergotune.tune_callable(lambda c: np.random.default_rng().random(4), {"c": [1]}, in_process=in_process, **QUICK)

@@ -128,10 +128,11 @@ TEST(Ranking, FewNoisyRepeatsMakeAProbabilityDoubtful) {
   const auto doubtful = [](double deviation, int confirmation_repeats) {
     return repeats_note({1, deviation, 3}, confirmation_repeats).find("probability") != std::string::npos;
   };
-  EXPECT_TRUE(doubtful(0.7, 2));
-  EXPECT_FALSE(doubtful(0.7, 8));
+  EXPECT_TRUE(doubtful(0.6, 2));
+  EXPECT_FALSE(doubtful(0.6, 8));
+  EXPECT_TRUE(doubtful(1.0, 8)) << "it is that of the confirmed ones alone";
   EXPECT_FALSE(doubtful(0.1, 2)) << "they repeat well enough";
-  EXPECT_FALSE(doubtful(0.7, 0)) << "there is no probability";
+  EXPECT_FALSE(doubtful(0.6, 0)) << "there is no probability";
 }
 
 TEST(Ranking, AnUnconfirmedResultIsExpectedUnderTheLoadOfTheConfirmation) {

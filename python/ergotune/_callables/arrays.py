@@ -15,6 +15,8 @@ import numpy as np
 
 from .. import _core
 
+#: Elements of an output that is compared in another order as well.
+_MOST_SORTED = 1 << 17
 #: Relative tolerances where none is given, by the bits of the significand.
 _TOLERANCES = ((52, 1e-6), (23, 1e-4), (10, 1e-2), (7, 2e-2), (0, 0.15))
 
@@ -244,31 +246,33 @@ def _tolerance(values: Sequence[Any]) -> float:
     return next((tolerance for least, tolerance in _TOLERANCES if min(bits) >= least), 0.0) if bits else 0.0
 
 
-def root_mean_square(value: Any) -> float:
-    """Of the finite elements of a numeric array; else 0."""
+def usual_size(value: Any) -> float:
+    """Of the numbers in an array, estimated from some of them; 0 for one without numbers."""
+    value = value if _is_torch(value) or _is_cupy(value) else _host(value)
     if _is_torch(value):
-        size = abs(value.to(_torch().complex128) if value.is_complex() else value.double())
-    else:
-        value = value if _is_cupy(value) else _host(value)
-        if value.dtype.kind not in "biufc":
-            return 0.0
-        size = abs(value.astype("complex128" if value.dtype.kind == "c" else "float64"))
-    with np.errstate(all="ignore"):
-        finite = size[size < np.inf]
-        return float((finite * finite).mean()) ** 0.5 if _size(finite) else 0.0
+        value = value.float() if value.is_floating_point() and value.element_size() == 1 else value
+    elif value.dtype.kind not in "biufc":
+        return 0.0
+    flat, indices = value.reshape(-1), _core.sampled_elements(_size(value))
+    some = _sizes(flat[sys.modules["cupy"].asarray(indices) if _is_cupy(value) else indices])
+    return _core.usual_size(some if some.any() else _sizes(flat))
+
+
+def _sizes(value: Any) -> Any:
+    return abs(_host(value).astype("complex128")).reshape(-1)
 
 
 def difference(actual: Any, expected: Any, absolute: Optional[float] = None, relative: Optional[float] = None,
                scale: Optional[float] = None) -> Optional[str]:
     """How an output differs from what is expected; None where it does not. Without tolerances those of the type hold: see tune_callable.
 
-    ``scale``: the root mean square of what is expected, where it is known."""
+    ``scale``: usual_size() of what is expected, where it is known."""
     if _mask_differs(actual, expected):
         return "its mask differs"
     actual, expected = _unmasked(actual), _unmasked(expected)
     a, e = _comparable(actual, expected)
     if tuple(a.shape) != tuple(e.shape):
-        if _size(a) != _size(e) or 1 not in (a.ndim, e.ndim):
+        if _size(a) != _size(e) or not (_is_foreign(actual) or _is_foreign(expected)):
             return f"its shape is {tuple(a.shape)} instead of {tuple(e.shape)}"
         a, e = a.reshape(-1), e.reshape(-1)  # contents of foreign memory have one dimension
     if isinstance(a, np.ndarray) and not (a.dtype.kind in "biufc" and e.dtype.kind in "biufc"):
@@ -281,16 +285,24 @@ def difference(actual: Any, expected: Any, absolute: Optional[float] = None, rel
             right = a == e
         else:
             if absolute is None:
-                absolute = relative * (root_mean_square(e) if scale is None else scale)
+                absolute = relative * (usual_size(e) if scale is None else scale)
             a, e = _widened(a), _widened(e)
-            right = (abs(a - e) <= absolute + relative * abs(e)) | ((a != a) & (e != e)) | (a == e)
+            right = _right(a, e, absolute, relative)
     if bool(right.all()):
         return None
     right, a, e = _host(right), _host(a), _host(e)
     place = tuple(int(index) for index in np.argwhere(~right)[0]) if right.ndim else ()
     at = f", the first at {place[0] if len(place) == 1 else place}" if place else ""
     permitted = f"{absolute or 0:.3g} + {relative or 0:.3g} * |expected|; absolute_tolerance and relative_tolerance"
-    return f"{int((~right).sum())} of {right.size} elements differ{at}: {a[place]:.9g} instead of {e[place]:.9g} (permitted: {permitted})"
+    order = ""
+    if 1 < right.size <= _MOST_SORTED and bool(_right(np.sort(a, axis=None), np.sort(e, axis=None), absolute or 0, relative or 0).all()):
+        order = "; it has the same elements in another order: if any order is right, return them sorted, or as a set"
+    return (f"{int((~right).sum())} of {right.size} elements differ{at}: {a[place]:.9g} instead of {e[place]:.9g} "
+            f"(permitted: {permitted}){order}")
+
+
+def _right(a: Any, e: Any, absolute: float, relative: float) -> Any:
+    return (abs(a - e) <= absolute + relative * abs(e)) | ((a != a) & (e != e)) | (a == e)
 
 
 def _comparable(actual: Any, expected: Any) -> Any:

@@ -169,7 +169,7 @@ class Session:
         self._written: Optional[List[Any]] = None if is_cpu else []
         number = device.rpartition(":")[2]
         self._number = int(number) if number.isdigit() else 0
-        self._scales: Dict[str, float] = {}  # root mean square of each expected output
+        self._scales: Dict[str, float] = {}  # usual size of each expected output
         self._unchanged: List[Any] = []  # arguments that no configuration changes where the default has no output
         self.is_fresh = False  # nothing was launched since the last Kernel.restore()
         self._left: Optional[List[Any]] = None  # arguments that the first configuration leaves as they were, None before it
@@ -392,7 +392,7 @@ class Session:
     def _compare(self, what: str, actual: Any, expected: Any) -> None:
         absolute, relative = self._work.absolute_tolerance, self._work.relative_tolerance
         if absolute is None and what not in self._scales:
-            self._scales[what] = arrays.root_mean_square(expected)
+            self._scales[what] = arrays.usual_size(expected)
         why = arrays.difference(actual, expected, absolute, relative, self._scales.get(what))
         if why:
             raise Fault("wrong", f"{what}: {why}")

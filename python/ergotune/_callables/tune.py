@@ -204,8 +204,8 @@ def tune_callable(
             among the values, else the first value.
         absolute_tolerance, relative_tolerance: outputs are right where \\|x - reference\\| <= absolute + relative * \\|reference\\|. None:
             whole numbers are compared exactly; of others the relative tolerance is 1e-6 for float64, 1e-4 for float32, 0.01 for float16,
-            0.02 for bfloat16 and 0.15 below (the less precise type of output and reference), and the absolute one that part of the reference's root mean
-            square.
+            0.02 for bfloat16 and 0.15 below (the less precise type of output and reference), and the absolute one that part of the size
+            of the reference's numbers: three times the lower quartile of those other than zero, at least 0.01, at most the root mean square.
         restrictions: conditions as text or functions, as :meth:`Problem.restrict` takes them. Functions are given the objects of the
             space, texts compare their names.
         metrics: expressions, or functions of a row or of its values by name; one that raises has no value, and a note names it.

@@ -351,7 +351,7 @@ bool OutputCheck::keeps_results(const std::string& name, std::span<const std::by
 }
 
 bool OutputCheck::check_access(const std::function<void()>& iterate, Measurement& result) {
-  const bool counts_unwritten =
+  const bool is_reference =
       examined_ == kExaminedFirst && problem_.verification.kind == Verification::Kind::first_correct && !verifier_;
   const std::vector<std::string> names = buffers_.only_written();
   ExpectedOutputs others;
@@ -372,7 +372,7 @@ bool OutputCheck::check_access(const std::function<void()>& iterate, Measurement
     read(name);
     const std::size_t unwritten = take_unwritten(name, others[name], contents);
     const std::size_t all = contents.size() / size_of(buffers_.argument(name).type);
-    if (counts_unwritten && unwritten > 0 && 4 * unwritten >= all)
+    if (is_reference && unwritten > 0 && 4 * unwritten >= all)
       access_warnings_.push_back(
           fmt::format("{} of the {} elements{} of output \"{}\" are not written: is the grid large enough?", unwritten,
                       all, contents.size() < buffers_.bytes(name) ? " at the end" : "", name));
@@ -386,7 +386,17 @@ bool OutputCheck::check_access(const std::function<void()>& iterate, Measurement
     for (const auto& [name, right] : suspects) {
       read(name);
       works = works && !keeps_results(name, contents, result);
-      if (right ? !same(contents, verified_end(name)) : !repeats(name, contents)) continue;
+      if (right ? !same(contents, verified_end(name)) : !repeats(name, contents)) {
+        if (is_reference && works && !right)
+          access_warnings_.push_back(
+              fmt::format("output \"{0}\" differs from launch to launch, so that others cannot agree with it: give "
+                          "random numbers a "
+                          "seed; if its elements are right in any order, write compare = {{ {0} = \"sorted\" }} in "
+                          "[verification]; if "
+                          "sums are added up in any order, raise relative_tolerance there",
+                          name));
+        continue;
+      }
       buffers_.note_read(name);
       access_warnings_.push_back(fmt::format(
           "output \"{0}\" depends on what it contains before the kernel runs, so that it is restored before "

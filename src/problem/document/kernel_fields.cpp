@@ -837,7 +837,7 @@ const std::vector<Field<Verification>>& fields<Verification>() {
   static const std::vector<Field<T>> table{
       field<T>("absolute_tolerance", &T::absolute_tolerance,
                "An output is correct if |x - reference| <= absolute + relative * |reference|",
-               {.otherwise = "1e-6, or 1e-4 of the root mean square of the reference where that is less"}),
+               {.otherwise = "relative_tolerance times the size of the output's numbers"}),
       field<T>("relative_tolerance", &T::relative_tolerance,
                "The same; whole numbers have to be equal unless one of the two is given"),
       field<T>("outputs", &T::outputs, "The outputs that are compared", {.otherwise = "all"}),

@@ -13,6 +13,10 @@ class ndarray(np.ndarray):
         return np.array(self)
 
 
+def asarray(array):
+    return np.asarray(array).view(ndarray)
+
+
 def ones_like(array):
     return np.ones_like(array)
 
