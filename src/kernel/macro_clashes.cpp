@@ -7,6 +7,8 @@
 #include <set>
 #include <string_view>
 
+#include "base/kernel_source/device_code.hpp"
+#include "base/kernel_source/outline.hpp"
 #include "ergotune/problem.hpp"
 #include "ergotune/problem_file.hpp"
 
@@ -160,7 +162,11 @@ std::size_t after_template_arguments(const std::vector<Token>& tokens, std::size
 std::vector<MacroClash> macro_clashes(const KernelSource& source, const std::vector<std::string>& macros) {
   if (source.language == Language::fortran) return {};
   std::set<std::string, std::less<>> known, met;
-  const std::vector<Token> tokens = tokens_of(source.text, known);
+  const std::string text =
+      source.language == Language::cuda
+          ? kernel_source::device_code_of(kernel_source::source_with_macro(source.text, "__CUDACC_RTC__"))
+          : source.text;
+  const std::vector<Token> tokens = tokens_of(text, known);
   std::vector<MacroClash> clashes;
   const auto declare = [&](const Token& token) {
     const std::string name(token.text);

@@ -75,6 +75,17 @@ TEST_F(HiprtcTest, CompilesWithMacrosAndSaysWhatTheCodeNeeds) {
   EXPECT_EQ(kernel.arguments[2].bytes, 16);
 }
 
+TEST_F(HiprtcTest, HostCodeInTheFileIsLeftOut) {
+  const auto compiler = open_compiler("hip:gfx90a");
+  EXPECT_FALSE(compiler
+                   ->compile(job("#include <hip/hip_runtime.h>\n#include <cstdio>\n#include <vector>\n"
+                                 "extern \"C\" __global__ void f(int* x) { x[0] = 1; }\nint main() {\n"
+                                 "  int* x = nullptr;\n  hipMalloc(&x, 4);\n  std::vector<int> y(4);\n"
+                                 "  f<<<1, 1>>>(x);\n  printf(\"%d\", y[0]);\n}\n",
+                                 "f"))
+                   .bytes.empty());
+}
+
 TEST_F(HiprtcTest, ArchitecturesDiffer) {
   const char* source = "extern \"C\" __global__ void f(int* x) { x[0] = warpSize; }";
   for (const auto& [device, lanes] : {std::pair{"hip:gfx90a", 64}, {"hip:gfx1030", 32}}) {

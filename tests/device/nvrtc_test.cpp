@@ -176,6 +176,41 @@ TEST_F(NvrtcTest, HeadersOfTheCLibraryAreFound) {
   EXPECT_TRUE(is_cubin(open_compiler("cuda:sm_90")->compile(own).bytes));
 }
 
+// A program as it is built by nvcc.
+TEST_F(NvrtcTest, HostCodeInTheFileIsLeftOut) {
+  const std::string program = R"(#include <cuda_runtime.h>
+#include <cstdio>
+#include <vector>
+#include <sys/time.h>
+#include "local.h"
+using namespace std;
+static void check(cudaError_t error) { if (error != cudaSuccess) exit(1); }
+static vector<float> input(1024);
+extern "C" __global__ void f(float* x, int n) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) x[i] *= BLOCK;
+}
+int main() {
+  std::vector<float> data(input);
+  check(cudaMalloc(nullptr, data.size()));
+  f<<<4, 256>>>(nullptr, 1024);
+}
+)";
+  const TemporaryFolder folder;
+  folder.write("local.h", "#pragma once\n#include <string>\n");
+  auto f = job(program, "f");
+  f.defines = {{"BLOCK", "2"}};
+  f.include_folders = {folder.path().string()};
+  EXPECT_TRUE(is_cubin(open_compiler("cuda:sm_90")->compile(f).bytes));
+  f.source.replace(f.source.find("x[i] *="), 7, "x[j] *=");
+  try {
+    open_compiler("cuda:sm_90")->compile(f);
+    FAIL();
+  } catch (const DeviceError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("kernel.cu(11)")) << "the kernel's own errors keep their lines";
+  }
+}
+
 TEST_F(NvrtcTest, AnArchitectureNewerThanTheCompilerGetsIntermediateCode) {
   const auto compiler = open_compiler("cuda:sm_999");
   EXPECT_THAT(compiler->identity(), HasSubstr("compute_"));

@@ -559,8 +559,10 @@ TEST_F(RunCuda, ASourceThatTheUserNamesIsCompiledAnew) {
   const auto broken = run();
   EXPECT_EQ(broken.out, alone({}));
   EXPECT_EQ(launches_of("add_one 8x4"), 0u) << broken.err;
+  folder_.write("kernel.cu", source + "#include <vector>\nint main() { add_one<<<8, 4>>>(nullptr, 1); }\n");
+  EXPECT_EQ(capture({"-o", "d", "--source", "kernel.cu"}).exit_code, 0);
   folder_.write("kernel.cu", "int main() { f<<<1, 1>>>(); }");
-  EXPECT_THAT(capture({"-o", "d", "--source", "kernel.cu"}).out, HasSubstr("__CUDACC_RTC__"));
+  EXPECT_THAT(capture({"-o", "f", "--source", "kernel.cu"}).out, HasSubstr("add_one"));
   EXPECT_EQ(capture({"-o", "e", "--source", "absent.cu"}).exit_code, 2);
 }
 

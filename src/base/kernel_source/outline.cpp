@@ -75,6 +75,7 @@ class Reader {
         }
       } else if (c == ';' && depth_ == 0) {
         outline_.outside += text_.substr(begin_, at + 1 - begin_);
+        outline_.parts.push_back({begin_, at + 1, at + 1, {}});
         begin_ = at + 1;
       }
     }
@@ -121,6 +122,7 @@ class Reader {
   void definition(std::size_t end) {
     const std::string_view all = std::string_view(text_).substr(begin_, end - begin_);
     Function function = function_of(all.substr(0, body_ - begin_));
+    outline_.parts.push_back({begin_, end, body_, function.name});
     if (function.name.empty()) {
       outline_.outside += all;
     } else {

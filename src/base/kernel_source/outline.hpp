@@ -25,7 +25,15 @@ struct Macro {
   int line = 0;
 };
 
+/// A function, type, variable or other declaration.
+struct Part {
+  std::size_t begin = 0, end = 0;  ///< positions in the source
+  std::size_t brace = 0;           ///< position of its first brace; `end`: none
+  std::string function;            ///< its name; empty: no definition of a function
+};
+
 struct Outline {
+  std::vector<Part> parts;          ///< at file scope and in namespaces, in order
   std::vector<Function> functions;  ///< definitions in order
   std::vector<Macro> macros;
   std::string outside;  ///< text outside of functions and macros

@@ -114,7 +114,7 @@ using ::size_t; using ::ptrdiff_t;
 }
 )";
 
-constexpr Header kHeaders[] = {
+const Header kHeaders[] = {
     {"assert.h", kBuiltIn},  {"cassert", kBuiltIn},     {"cfloat", kFloats},     {"climits", kLimits},
     {"cmath", kMathematics}, {"cstddef", kDefinitions}, {"cstdint", kIntegers},  {"cstdio", kLibrary},
     {"cstdlib", kLibrary},   {"cstring", kLibrary},     {"float.h", kFloats},    {"inttypes.h", kIntegers},
@@ -134,6 +134,30 @@ std::vector<Header> c_headers(const std::vector<std::string>& options) {
     });
   });
   return found;
+}
+
+bool is_for_host(std::string_view header) {
+  static constexpr std::string_view kOthers[] = {
+      "cuda.h",
+      "cuda_runtime.h",
+      "cuda_runtime_api.h",
+      "device_launch_parameters.h",
+      "hip/hip_runtime.h",
+      "hip/hip_runtime_api.h",
+      "stdio.h",
+      "stdlib.h",
+      "getopt.h",
+      "mpi.h",
+      "omp.h",
+      "sys/stat.h",
+      "sys/time.h",
+      "sys/types.h",
+      "time.h",
+      "unistd.h",
+  };
+  // <vector> and the like have no dot; <cuda/std/array> is one of a toolkit
+  const bool of_library = !header.empty() && header.find_first_of("./") == std::string_view::npos;
+  return of_library || std::ranges::find(kOthers, header) != std::end(kOthers);
 }
 
 }  // namespace ergotune::nvrtc

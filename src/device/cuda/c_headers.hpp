@@ -2,12 +2,13 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace ergotune::nvrtc {
 
 struct Header {
-  const char* name;  ///< as in #include <name>
+  std::string name;  ///< as in #include <name>
   const char* text;
 };
 
@@ -15,5 +16,9 @@ struct Header {
 /// What NVRTC has built in (printf, assert, malloc, mathematical functions) they do not declare again; they add
 /// integers of fixed width, limits, constants, and namespace std for the names with a "c" in front.
 std::vector<Header> c_headers(const std::vector<std::string>& options);
+
+/// True for a header that only host code needs: of the C and C++ libraries, such as <vector>, of POSIX, OpenMP and MPI,
+/// and of the run-time libraries of CUDA and HIP, whose device parts are built in.
+bool is_for_host(std::string_view header);
 
 }  // namespace ergotune::nvrtc

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <memory>
 #include <optional>
 
 #include "base/kernel_source/signature.hpp"
@@ -92,10 +93,11 @@ class CudaCompiler : public Compiler {
       return {device::PackedCode{job.source, {}, {}, attributes}.pack(), job.function, {}};
     std::vector<std::string> options = nvrtc::options_of(job, nvrtc::include_folders());
     if (!nvrtc::names(job.options, "-arch")) options.insert(options.begin(), "--gpu-architecture=" + architecture_);
-    nvrtc::Program program(api(), job.source, job.source_name.empty() ? "kernel.cu" : job.source_name,
-                           nvrtc::c_headers(options));
     Binary result;
-    program.compile(job.function, options, result.log);
+    const std::unique_ptr<nvrtc::Program> compiled =
+        nvrtc::compiled_program(api(), job, job.source_name.empty() ? "kernel.cu" : job.source_name,
+                                nvrtc::c_headers(options), options, result.log);
+    const nvrtc::Program& program = *compiled;
     result.entry = program.lowered_name(job.function);
     if (result.entry.empty())
       throw DeviceError(DeviceFault::compile,

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/kernel_source/device_code.hpp"
 #include "base/process/environment.hpp"
 #include "device/entries.hpp"
 
@@ -119,7 +120,7 @@ std::vector<std::string> include_folders() {
 Program::Program(const Api& api, const std::string& source, const std::string& name, const std::vector<Header>& headers)
     : api_(api) {
   std::vector<const char*> names, texts;
-  for (const Header& header : headers) names.push_back(header.name), texts.push_back(header.text);
+  for (const Header& header : headers) names.push_back(header.name.c_str()), texts.push_back(header.text);
   check(api_.nvrtcCreateProgram(&program_, source.c_str(), name.c_str(), static_cast<int>(headers.size()), texts.data(),
                                 names.data()),
         "the program cannot be made");
@@ -150,6 +151,67 @@ void Program::compile(const std::string& function, const std::vector<std::string
   log = this->log();
   if (result != NVRTC_SUCCESS && !log.empty()) throw device::compile_error(log, result);
   check(result, "the compiler failed");
+}
+
+namespace {
+
+/// The header that was not found; empty: all were.
+std::string missing_header(std::string_view log) {
+  constexpr std::string_view kNvrtc = "open source file \"", kClang = "' file not found";
+  if (const std::size_t at = log.find(kNvrtc); at != std::string_view::npos) {
+    const std::string_view name = log.substr(at + kNvrtc.size());
+    return std::string(name.substr(0, name.find('"')));
+  }
+  const std::size_t end = log.find(kClang);
+  if (end == std::string_view::npos) return {};
+  return std::string(log.substr(0, end).substr(log.rfind('\'', end - 1) + 1));
+}
+
+bool refuses_host_code(std::string_view log) {
+  for (const char* sign : {"considered a host function", "marked as a __host__ function", "namespace \"std\" has no",
+                           "in namespace 'std'", "undeclared identifier 'hip", "unknown type name 'hip"})
+    if (log.find(sign) != std::string_view::npos) return true;
+  return false;
+}
+
+bool has(const std::vector<Header>& headers, const std::string& name) {
+  return std::ranges::find(headers, name, &Header::name) != headers.end();
+}
+
+/// Returns the source with blanks for each #include of a header of the host that is not among `headers`.
+std::string without_host_headers(std::string source, const std::vector<Header>& headers) {
+  for (std::size_t at = 0; (at = source.find("#include", at)) != std::string::npos; ++at) {
+    const std::size_t end = std::min(source.find('\n', at), source.size());
+    const std::size_t open = source.find('<', at), close = source.find('>', at);
+    if (open > end || close > end) continue;
+    const std::string name = source.substr(open + 1, close - open - 1);
+    if (is_for_host(name) && !has(headers, name)) source.replace(at, end - at, end - at, ' ');
+  }
+  return source;
+}
+
+}  // namespace
+
+std::unique_ptr<Program> compiled_program(const Api& api, const CompileJob& job, const std::string& name,
+                                          std::vector<Header> headers, const std::vector<std::string>& options,
+                                          std::string& log) {
+  std::string source = job.source;
+  for (bool whole = true;;) {
+    auto program = std::make_unique<Program>(api, source, name, headers);
+    try {
+      program->compile(job.function, options, log);
+      return program;
+    } catch (const DeviceError&) {
+      const std::string missing = missing_header(log);
+      const bool adds = is_for_host(missing) && !has(headers, missing);
+      if (!adds && !(whole && refuses_host_code(log))) throw;
+      if (whole)
+        source = kernel_source::device_code_of(without_host_headers(std::move(source), headers));
+      else
+        headers.push_back({missing, "\n"});  // one that an included file includes
+      whole = false;
+    }
+  }
 }
 
 std::string Program::lowered_name(const std::string& function) const {

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -89,6 +90,12 @@ class Program {
   const Api& api_;
   nvrtcProgram program_ = nullptr;
 };
+
+/// Compiles a job's source as it is, and if that fails because it contains host code, without it and the headers that
+/// only host code needs (kernel_source::device_code_of()). Throws what the last attempt throws.
+std::unique_ptr<Program> compiled_program(const Api& api, const CompileJob& job, const std::string& name,
+                                          std::vector<Header> headers, const std::vector<std::string>& options,
+                                          std::string& log);
 
 /// True if one of the options contains `text`.
 bool names(const std::vector<std::string>& options, std::string_view text);

@@ -118,15 +118,15 @@ class HipCompiler : public Compiler {
     std::vector<std::string> options = nvrtc::options_of(job);
     if (!nvrtc::names(job.options, "-arch")) options.insert(options.begin(), "--offload-arch=" + architecture_);
     const std::string name = job.source_name.empty() ? "kernel.hip" : job.source_name;
-    nvrtc::Program program(api(), job.source, name);
+    std::unique_ptr<nvrtc::Program> program;
     try {
-      program.compile(job.function, options, result.log);
+      program = nvrtc::compiled_program(api(), job, name, {}, options, result.log);
     } catch (const DeviceError& error) {
       throw DeviceError(error.fault(), with_source_name(error.what(), name), error.native_code());
     }
     result.log = with_source_name(std::move(result.log), name);
-    result.bytes = program.code(true);
-    result.entry = program.lowered_name(job.function);
+    result.bytes = program->code(true);
+    result.entry = program->lowered_name(job.function);
   }
 
   /// hiprtc may end the process if it is given an unknown architecture.

@@ -452,32 +452,4 @@ std::string DraftSource::changing_value(const std::string& parameter) const {
   return {};
 }
 
-std::string host_code_in(const DraftSource& source) {
-  if (!source.language.macro.ends_with("_RTC__")) return {};  // NVRTC and hipRTC compile device code only
-  static const std::set<std::string, std::less<>> kNoFunctions{"alignas", "__align__", "__attribute__", "decltype"};
-  for (const Function& function : source.outline.functions) {
-    const auto words = kernel_source::identifiers_in(function.head);
-    if (words.contains("__global__") || words.contains("__device__")) continue;
-    if (kNoFunctions.contains(function.name)) continue;  // struct alignas(16) Vector { ... }
-    return fmt::format(
-        "{}:{}: {}() is host code, which run-time compilation refuses: enclose it (and the headers that it "
-        "needs) in \"#ifndef {}\" and \"#endif\", or move the kernel to a separate file",
-        source.file.string(), function.line, function.name, source.language.macro);
-  }
-  static const std::regex kHostHeader(
-      "#\\s*include\\s*<(iostream|vector|string|chrono|random|fstream|memory|iomanip|algorithm|sys/"
-      "time\\.h|time\\.h)>");
-  // what ergotune gives NVRTC (device/cuda/c_headers.hpp), and hipRTC lacks
-  static const std::regex kOfC("#\\s*include\\s*<(cstdio|cstdlib|stdio\\.h|stdlib\\.h)>");
-  std::smatch header;
-  const std::string text = one_blank(kernel_source::blank_comments(source.text));
-  if (!std::regex_search(text, header, kHostHeader) &&
-      (source.language.key == "cuda" || !std::regex_search(text, header, kOfC)))
-    return {};
-  return fmt::format(
-      "{}: <{}> is a header of the host, which run-time compilation does not find: enclose it in "
-      "\"#ifndef {}\" and \"#endif\"",
-      source.file.string(), header[1].str(), source.language.macro);
-}
-
 }  // namespace ergotune::draft

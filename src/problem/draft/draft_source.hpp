@@ -95,7 +95,4 @@ struct DraftSource {
 DraftSource read_draft_source(const std::string& text, const std::filesystem::path& file, const std::string& wanted,
                               const HostProgram& host, const std::vector<std::filesystem::path>& include_folders);
 
-/// Returns a message for code that run-time compilation of device code refuses; empty if there is none.
-std::string host_code_in(const DraftSource& source);
-
 }  // namespace ergotune::draft

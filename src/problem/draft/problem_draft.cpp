@@ -115,7 +115,6 @@ ProblemDraft written(const DraftSource& source, const std::filesystem::path& fol
   const bool for_host = source.language.for_host;
   add_structures(source.all, source.language.key == "opencl", names.types);
   read_parameters(source, names, guesses);
-  if (const std::string code = host_code_in(source); !code.empty()) guesses.ask(code);
   if (!source.host.empty() && source.launch.at == std::string::npos)
     guesses.ask(
         fmt::format("{}: no {} of {} was {}", source.host.string(), for_host ? "call" : "launch", source.kernel.name,
