@@ -276,7 +276,7 @@ std::vector<Prediction> chosen_predictions(const PredictedSession& session, cons
   const std::string quantity = quantity_of_choice(session, predictor, request.quantity);
   std::vector<ConfigurationIndex> named;
   for (const std::string& text : request.configurations) {
-    const auto index = session.space.index_of(configuration_of_json(text, session.space.parameters()));
+    const auto index = session.space.index_of(configuration_of_text(text, session.space.parameters()));
     if (!index) throw UserError(fmt::format("{}: it is not in the search space of {}", text, session.problem));
     named.push_back(*index);
   }

@@ -277,7 +277,8 @@ std::vector<std::size_t> RankedResults::shown() const {
 Importance RankedResults::importance() const {
   if (objective.kind() == Objective::Kind::pareto) return {};
   std::vector<Judged> judged;
-  for (const StoredRow& row : results.rows) judged.push_back({row.configuration, objective.value(row.measurement)});
+  for (std::size_t row = 0; row < results.rows.size(); ++row)
+    if (!is_screened(row)) judged.push_back({results.rows[row].configuration, value(row)});
   return importance_of(results.parameters, std::move(judged));
 }
 

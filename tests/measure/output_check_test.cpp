@@ -232,6 +232,9 @@ TEST_F(Outputs, HaveTheirLargestErrorNoted) {
   EXPECT_THAT(error.method, HasSubstr("no reference")) << "the first configuration may be wrong as well";
   after_64([](float* b) { b[3] = std::nanf(""); });
   EXPECT_FALSE(measure(runner, 64).quantities.contains("error")) << "what is no number has none";
+  after_64([](float*) {});
+  problem.verification.compare["b"] = Compare::sum;
+  EXPECT_THAT(measure(64).quantities.at("error").method, HasSubstr("sum")) << "its elements are not compared";
 }
 
 // A reference on the host for results of another device: the constants of that device hold, not the host's.

@@ -137,6 +137,21 @@ TEST(RankedResults, HaveNoMedianWhereRepeatsScatter) {
   EXPECT_FALSE(rank_results(results).median);
 }
 
+TEST(RankedResults, ScreenedConfigurationsHaveWorked) {
+  ResultSet results;
+  results.parameters = {Parameter{.name = "x"}};
+  results.objective = "energy";
+  for (int i = 0; i < 20; ++i) {
+    StoredRow& row = results.rows.emplace_back();
+    row.configuration = {i % 2};
+    row.measurement.quantities["time"].value = 1;
+    if (i % 2 == 0) row.measurement.quantities["energy"].value = 1 + i;
+  }
+  const RankedResults ranked = rank_results(results, "energy");
+  EXPECT_EQ(ranked.screened(), 10u);
+  EXPECT_TRUE(ranked.importance().ruled_out.empty());
+}
+
 TEST_F(Report, TellsBestMedianDefaultAndFailures) {
   const auto summary = write_report(folder_ / "cache.json", 0, folder_ / "report.html");
   EXPECT_EQ(summary.configurations, 4u);

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "ergotune/error.hpp"
 #include "ergotune/problem_file.hpp"
 #include "tune/fake_evaluator.hpp"
 
@@ -23,6 +24,20 @@ TEST(SingleConfiguration, IsMeasuredUnderALastingLoadAsConfirmationsAre) {
   EXPECT_EQ(measure_one(prepared, 0).measurement.value("time"), 1e-3);
   ASSERT_EQ(asked.requests.size(), 1u);
   EXPECT_GE(asked.requests.front().settle_seconds, 0.1);
+}
+
+TEST(SingleConfiguration, IsWrittenAsItIsPrintedOrInJson) {
+  Parameter block, kind, flag;
+  block.name = "BLOCK", block.values = {1, 64};
+  kind.name = "KIND", kind.values = {"fast", "small"};
+  flag.name = "FLAG", flag.values = {false, true};
+  const std::vector<Parameter> parameters{block, kind, flag};
+  const Configuration wanted{64, "small", true};
+  EXPECT_EQ(configuration_of_text(describe(parameters, wanted), parameters), wanted);
+  EXPECT_EQ(configuration_of_text(R"({"BLOCK": 64, "KIND": "small", "FLAG": true})", parameters), wanted);
+  EXPECT_EQ(configuration_of_text("BLOCK=64", parameters), (Configuration{64, "fast", false}));
+  for (const char* wrong : {"64", "BLOK=64", "[64]"})
+    EXPECT_THROW(configuration_of_text(wrong, parameters), UserError) << wrong;
 }
 
 }  // namespace

@@ -318,7 +318,7 @@ void add_measure_command(Verb app) {
   Verb verb = app.add_verb("measure", "Measure one configuration");
   add_live_options(verb, *arguments);
   verb.add_option("-c,--config", arguments->configuration,
-                  "The configuration as a JSON object; parameters left out take their defaults");
+                  "The configuration, \"A=64, B=2\" or a JSON object; parameters left out take their defaults");
   verb.add_option("--store", arguments->store,
                   "Keep the result here, and show what is known already (default: nowhere)");
   verb.add_flag("--no-resume", arguments->no_resume, "Measure anew what is stored");

@@ -67,8 +67,9 @@ void add_predict_command(Verb app) {
   Verb verb = app.add_verb("predict", "Predict time and energy of configurations that were not measured");
   verb.add_option("store", arguments->store, "Results database (ergotune.db)");
   verb.add_option("--session", arguments->session, "Session of the store; the latest without");
-  verb.add_option("--config", arguments->configurations,
-                  "Predict this one: a JSON object; parameters left out take their defaults; repeatable")
+  verb.add_option(
+          "--config", arguments->configurations,
+          "Predict this one, \"A=64, B=2\" or a JSON object; parameters left out take their defaults; repeatable")
       .take_all();
   verb.add_option("--by", arguments->quantity,
                   "Without --config: print those of the least time or energy (as the session's objective)")

@@ -86,7 +86,7 @@ void add_trace_command(Verb app) {
   Verb verb = app.add_verb("trace", "Power, clocks and temperature over time, around and during the launches");
   add_live_options(verb, *arguments);
   verb.add_option("-c,--config", arguments->configuration,
-                  "The configuration as a JSON object; parameters left out take their defaults");
+                  "The configuration, \"A=64, B=2\" or a JSON object; parameters left out take their defaults");
   verb.add_option("--seconds", arguments->seconds, "s of launches (3)");
   verb.add_option("--before", arguments->before, "s recorded before them (1)");
   verb.add_option("--after", arguments->after, "s recorded after them (2)");

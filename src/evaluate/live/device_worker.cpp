@@ -124,7 +124,9 @@ std::optional<DeviceWorker::Finished> DeviceWorker::take(const WorkerLoss& lost)
   Measurement failed =
       lost.why == WorkerLoss::Why::late
           ? failed_measurement(Status::timeout,
-                               fmt::format("stopped after {:g} s on the device (time limit)", time_limit_))
+                               fmt::format("stopped after {:g} s on the device (time limit): smaller sizes (--set "
+                                           "NAME=VALUE), or a longer --time-limit",
+                                           time_limit_))
           : failed_measurement(Status::runtime_error, lost.as_text("the kernel's process") + hint);
   failed.measure_seconds = handle_.since_request();  // a hang costs its time limit
   busy_ += failed.measure_seconds;

@@ -363,8 +363,11 @@ std::string ProblemBuffers::written_outside() {
                            message.empty() ? "" : "; ", slot.argument->name, element,
                            static_cast<std::int64_t>(slot.bytes) / size);
   }
-  if (!message.empty()) repair();
-  return message;
+  if (message.empty()) return message;
+  repair();
+  return message +
+         ": is its count right, and does the kernel check bounds where the grid covers more, or a restriction " +
+         "leave sizes that divide?";
 }
 
 void ProblemBuffers::watch_inputs(DeviceChecksum& checksums) {

@@ -495,8 +495,10 @@ bool OutputCheck::right(Measurement& result) {
     }
   }
   if (std::isfinite(error) && (compared_numbers || !result.message.empty())) {
-    const char* method =
+    std::string method =
         first_correct ? "compared with the first configuration, no reference" : "compared with the reference";
+    for (const auto& [name, how] : problem_.verification.compare)
+      if (how != Compare::elements) method += fmt::format("; {} as a whole ({})", name, to_string(how));
     result.quantities["error"] = {error, 0, 1, method, {}, Provenance::measured};
   }
   return result.message.empty();

@@ -6,8 +6,10 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json_text.hpp"
+#include "base/text.hpp"
 #include "ergotune/error.hpp"
 #include "kernel/configure.hpp"
+#include "problem/tables/setting_table.hpp"
 #include "space/expression/expression_tokens.hpp"
 #include "store/formats/json_values.hpp"
 
@@ -27,10 +29,21 @@ Configuration configuration_of(const std::map<std::string, Value>& values, const
   return configuration;
 }
 
-Configuration configuration_of_json(const std::string& text, const std::vector<Parameter>& parameters) {
+Configuration configuration_of_text(const std::string& text, const std::vector<Parameter>& parameters) {
   std::map<std::string, Value> values;
+  if (!trimmed(text).starts_with('{') && !text.empty()) {
+    for (const std::string& part : split(text)) {
+      const std::size_t equals = part.find('=');
+      if (equals == std::string::npos)
+        throw UserError(
+            fmt::format("--config: \"{}\" is not NAME=VALUE; write \"BLOCK=64, TILE=2\", as results are printed, or a "
+                        "JSON object",
+                        trimmed(part)));
+      values[std::string(trimmed(part.substr(0, equals)))] = parse_value(std::string(trimmed(part.substr(equals + 1))));
+    }
+    return configuration_of(values, parameters);
+  }
   const Json document = text.empty() ? Json::object() : parse_json<Json>(text, false);
-  if (!document.is_object()) throw UserError("--config takes a JSON object such as '{\"block_size_x\": 64}'");
   for (const auto& [name, value] : document.items()) {
     if (!value.is_boolean() && !value.is_number() && !value.is_string())
       throw UserError("--config: the value of \"" + name + "\" is neither a number nor a string");
@@ -72,8 +85,8 @@ ConfigurationIndex index_in_space(const PreparedSession& prepared, const Configu
                               why_not(prepared, configuration)));
 }
 
-ConfigurationIndex named_configuration(const PreparedSession& prepared, const std::string& json) {
-  return index_in_space(prepared, configuration_of_json(json, prepared.space->parameters()));
+ConfigurationIndex named_configuration(const PreparedSession& prepared, const std::string& text) {
+  return index_in_space(prepared, configuration_of_text(text, prepared.space->parameters()));
 }
 
 SingleMeasurement measure_one(PreparedSession& prepared, ConfigurationIndex index) {

@@ -13,14 +13,14 @@ namespace ergotune {
 /// unknown parameter.
 Configuration configuration_of(const std::map<std::string, Value>& values, const std::vector<Parameter>& parameters);
 
-/// configuration_of() with the values of a JSON object (empty: nothing is named).
-Configuration configuration_of_json(const std::string& text, const std::vector<Parameter>& parameters);
+/// configuration_of() with the values of a text such as "BLOCK=64, TILE=2" or of a JSON object (empty: none).
+Configuration configuration_of_text(const std::string& text, const std::vector<Parameter>& parameters);
 
 /// Throws UserError for a configuration that is not in the space, with the value or restriction that keeps it out.
 ConfigurationIndex index_in_space(const PreparedSession& prepared, const Configuration& configuration);
 
-/// The index of configuration_of_json(). Throws UserError as both do.
-ConfigurationIndex named_configuration(const PreparedSession& prepared, const std::string& json);
+/// The index of configuration_of_text(). Throws UserError as both do.
+ConfigurationIndex named_configuration(const PreparedSession& prepared, const std::string& text);
 
 struct SingleMeasurement {
   Measurement measurement;
