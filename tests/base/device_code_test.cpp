@@ -17,6 +17,9 @@ const int kWidth = 4, kUnused = 3;
 struct Options { std::string name; int count; };
 struct alignas(16) Cell { real value[kWidth]; };
 enum Mode { SUM, MAXIMUM };
+typedef struct { float x; } Body;
+typedef enum { SMALL, LARGE } Size;
+static struct { int unused; } state;
 std::vector<float> data;
 void check(cudaError_t error);
 namespace detail {
@@ -24,6 +27,7 @@ constexpr int doubled(int n) { return 2 * n; }
 DEVICE real twice(real x) { return doubled(1) * x; }
 }  // namespace detail
 template <class T> __global__ void kernel(Cell* cells, T* data) {
+  Body body{SMALL};
   if (MAXIMUM) data[0] = detail::twice(cells[0].value[WIDTH - 1]);
 }
 template <class T> void launch(T* data) {
@@ -44,14 +48,15 @@ TEST(DeviceCode, KeepsWhatKernelsUse) {
   const std::string code = device_code_of(kProgram);
   for (const char* part :
        {"using real = float;", "kWidth = 4", "struct alignas(16) Cell { real value[kWidth]; };",
-        "enum Mode { SUM, MAXIMUM };", "constexpr int doubled", "DEVICE real twice", "#include <vector>",
+        "enum Mode { SUM, MAXIMUM };", "typedef struct { float x; } Body;", "typedef enum { SMALL, LARGE } Size;",
+        "constexpr int doubled", "DEVICE real twice", "#include <vector>",
         "template <class T> __global__ void kernel(Cell* cells, T* data) {", "namespace detail {"})
     EXPECT_TRUE(has(code, part)) << part;
 }
 
 TEST(DeviceCode, LeavesOutHostCodeInItsLines) {
   const std::string code = device_code_of(kProgram);
-  for (const char* part : {"main", "launch(", "<<<", "Options", "std::vector<float> data", "check", "thrust"})
+  for (const char* part : {"main", "launch(", "<<<", "Options", "std::vector<float> data", "check", "thrust", "state"})
     EXPECT_FALSE(has(code, part)) << part;
   EXPECT_EQ(code.size(), kProgram.size());
   EXPECT_EQ(code.find("__global__"), kProgram.find("__global__"));

@@ -67,11 +67,31 @@ Kind kind_of(std::string_view head, bool is_function) {
   return contains_any(words, kKept) ? Kind::type : Kind::host;
 }
 
-Declaration declaration_of(const std::string& text, Part part, const Identifiers& marks) {
+/// The text before the first brace, without "template <...>".
+std::string_view head_of(const std::string& text, const Part& part) {
+  return without_template(std::string_view(text).substr(part.begin, part.brace - part.begin));
+}
+
+/// The outline's parts; what stands between the brace and the semicolon of "typedef struct { ... } Vector;" belongs to
+/// the part before.
+std::vector<Part> declarations_in(const std::string& text, const Outline& outline) {
+  std::vector<Part> parts;
+  for (Part part : outline.parts) {
+    for (const char* type : {"struct ", "class ", "union ", "enum "})
+      if (head_of(text, part).starts_with(type)) part.function.clear();  // struct alignas(16) Vector { ... }
+    if (!parts.empty() && part.function.empty() && parts.back().function.empty() &&
+        parts.back().brace < parts.back().end && text[parts.back().end - 1] == '}' && parts.back().end == part.begin &&
+        part.brace == part.end)
+      parts.back().end = part.end;
+    else
+      parts.push_back(std::move(part));
+  }
+  return parts;
+}
+
+Declaration declaration_of(const std::string& text, const Part& part, const Identifiers& marks) {
   const std::string_view whole = std::string_view(text).substr(part.begin, part.end - part.begin);
-  const std::string_view head = without_template(whole.substr(0, part.brace - part.begin));
-  for (const char* type : {"struct ", "class ", "union ", "enum "})
-    if (head.starts_with(type)) part.function.clear();  // struct alignas(16) Vector { ... }
+  const std::string_view head = head_of(text, part);
   Declaration found{part, {}, {}, Kind::host, false};
   found.used = identifiers_in(whole);
   found.kind = kind_of(head, !part.function.empty());
@@ -79,7 +99,9 @@ Declaration declaration_of(const std::string& text, Part part, const Identifiers
   if (!part.function.empty())
     found.names = {part.function};
   else if (found.kind == Kind::type)
-    found.names = identifiers_in(head.starts_with("enum") ? whole : head.substr(0, head.find('=')));
+    found.names = identifiers_in(head.find("enum") != std::string_view::npos ? whole : head.substr(0, head.find('=')));
+  if (const std::size_t behind = whole.rfind('}'); found.kind == Kind::type && behind != std::string_view::npos)
+    found.names.merge(identifiers_in(whole.substr(behind)));
   for (const char* keyword : {"constexpr", "const",  "typedef", "using",    "struct", "class", "union", "enum",
                               "namespace", "static", "inline",  "unsigned", "signed", "int",   "float", "double",
                               "char",      "long",   "short",   "bool",     "void",   "auto",  "std",   "size_t"})
@@ -113,7 +135,7 @@ std::string device_code_of(std::string_view source) {
   if (!outline.whole) return std::string(source);
   const Identifiers marks = marks_of(outline);
   std::vector<Declaration> declarations;
-  for (const Part& part : outline.parts) declarations.push_back(declaration_of(text, part, marks));
+  for (const Part& part : declarations_in(text, outline)) declarations.push_back(declaration_of(text, part, marks));
   keep_used(declarations, outline.macros);
   std::string result(source);
   std::string kept;
@@ -124,8 +146,7 @@ std::string device_code_of(std::string_view source) {
       const bool continued = at > 0 && text[at] == '\n' && text[at - 1] == '\\';
       if (text[at] == '#') directive = true;  // conditions remain in pairs
       if (text[at] == '\n' && !continued) directive = false;
-      // the ';' of "struct Vector { ... };" is a declaration here
-      if (text[at] != '\n' && !directive && (text[at] != ';' || at + 1 < one.part.end)) result[at] = ' ';
+      if (text[at] != '\n' && !directive) result[at] = ' ';
     }
   }
   constexpr std::string_view kThrust = "<thrust/";
