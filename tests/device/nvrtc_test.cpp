@@ -188,7 +188,7 @@ static void check(cudaError_t error) { if (error != cudaSuccess) exit(1); }
 static vector<float> input(1024);
 extern "C" __global__ void f(float* x, int n) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
-  if (i < n) x[i] *= BLOCK;
+  if (i < n) x[i] *= BLOCK * factor();
 }
 int main() {
   std::vector<float> data(input);
@@ -197,7 +197,10 @@ int main() {
 }
 )";
   const TemporaryFolder folder;
-  folder.write("local.h", "#pragma once\n#include <string>\n");
+  folder.write("local.h",
+               "#pragma once\n#include <string>\nstruct Options { std::string name; };\n"
+               "inline void usage() { std::exit(2); }\n#define HOST_DEVICE __host__ __device__\n"
+               "const int kFactor = 3;\nHOST_DEVICE inline int factor() { return kFactor; }\n");
   auto f = job(program, "f");
   f.defines = {{"BLOCK", "2"}};
   f.include_folders = {folder.path().string()};

@@ -302,7 +302,7 @@ TEST(NewUser, HostCodeThatRunTimeCompilationRefusesHasARemedy) {
   folder.write("helper.h", "inline int threads() { return 256; }\n");
   const std::map<std::string, std::string> remedies{{"#include <vector>\nint main() { f<<<1, 1>>>(nullptr); }\n", ""},
                                                     {"#include \"own.h\"\n", "include_folders"},
-                                                    {"#include \"helper.h\"\n", "__CUDACC_RTC__"}};
+                                                    {"#include \"helper.h\"\n", ""}};
   for (const auto& [host, remedy] : remedies) {
     folder.write("k.cu", "__global__ void f(float* x) { x[0] = 1; }\n" + host);
     const auto compiled =

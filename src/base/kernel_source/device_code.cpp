@@ -4,7 +4,6 @@
 #include <cctype>
 #include <vector>
 
-#include "base/kernel_source/identifiers.hpp"
 #include "base/kernel_source/outline.hpp"
 #include "base/text.hpp"
 
@@ -110,13 +109,12 @@ Declaration declaration_of(const std::string& text, const Part& part, const Iden
 }
 
 /// Keeps what is named by what is kept.
-void keep_used(std::vector<Declaration>& declarations, const std::vector<Macro>& macros) {
-  Identifiers used;
+void keep_used(std::vector<Declaration>& declarations, const std::vector<Macro>& macros, Identifiers used) {
   const auto use = [&](const Declaration& one) { used.insert(one.used.begin(), one.used.end()); };
   for (const Declaration& one : declarations)
     if (one.kept) use(one);
-  for (std::size_t before = 0; before != used.size();) {
-    before = used.size();
+  for (bool grows = true; grows;) {
+    const std::size_t before = used.size();
     for (const Macro& macro : macros)
       if (used.contains(macro.name)) used.merge(identifiers_in(macro.value));
     for (Declaration& one : declarations)
@@ -124,19 +122,20 @@ void keep_used(std::vector<Declaration>& declarations, const std::vector<Macro>&
         one.kept = true;
         use(one);
       }
+    grows = used.size() > before;
   }
 }
 
 }  // namespace
 
-std::string device_code_of(std::string_view source) {
+std::string device_code_of(std::string_view source, const Identifiers& used) {
   const std::string text = blank_comments(source);
   const Outline outline = outline_of(source);
   if (!outline.whole) return std::string(source);
   const Identifiers marks = marks_of(outline);
   std::vector<Declaration> declarations;
   for (const Part& part : declarations_in(text, outline)) declarations.push_back(declaration_of(text, part, marks));
-  keep_used(declarations, outline.macros);
+  keep_used(declarations, outline.macros, used);
   std::string result(source);
   std::string kept;
   for (const Declaration& one : declarations) {

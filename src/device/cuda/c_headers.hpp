@@ -9,7 +9,7 @@ namespace ergotune::nvrtc {
 
 struct Header {
   std::string name;  ///< as in #include <name>
-  const char* text;
+  std::string text;
 };
 
 /// Returns the headers that none of the folders in the options (-I...) has: <math.h>, <cstdint>, <stdio.h> and others.

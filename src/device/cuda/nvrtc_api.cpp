@@ -9,6 +9,7 @@
 #include "base/kernel_source/device_code.hpp"
 #include "base/process/environment.hpp"
 #include "device/entries.hpp"
+#include "problem/files/includes.hpp"
 
 namespace ergotune::cuda {
 namespace {
@@ -120,7 +121,7 @@ std::vector<std::string> include_folders() {
 Program::Program(const Api& api, const std::string& source, const std::string& name, const std::vector<Header>& headers)
     : api_(api) {
   std::vector<const char*> names, texts;
-  for (const Header& header : headers) names.push_back(header.name.c_str()), texts.push_back(header.text);
+  for (const Header& header : headers) names.push_back(header.name.c_str()), texts.push_back(header.text.c_str());
   check(api_.nvrtcCreateProgram(&program_, source.c_str(), name.c_str(), static_cast<int>(headers.size()), texts.data(),
                                 names.data()),
         "the program cannot be made");
@@ -190,26 +191,42 @@ std::string without_host_headers(std::string source, const std::vector<Header>& 
   return source;
 }
 
+/// Adds the device code of the job's headers in which host code was refused; returns false if there is no further one.
+bool add_refused_headers(const CompileJob& job, const std::string& source, std::string_view log,
+                         std::vector<Header>& headers) {
+  const std::vector<IncludedFile> included = included_files(source, job.include_folders);
+  const std::size_t before = headers.size();
+  for (const IncludedFile& file : included) {
+    const std::string place = file.path.filename().string() + "(";  // "helper.h(12): error"
+    if (log.find(place) == std::string_view::npos || has(headers, file.name)) continue;
+    kernel_source::Identifiers used = kernel_source::identifiers_in(source);
+    for (const IncludedFile& other : included)
+      if (other.path != file.path) used.merge(kernel_source::identifiers_in(other.text));
+    headers.push_back({file.name, kernel_source::device_code_of(without_host_headers(file.text, headers), used)});
+  }
+  return headers.size() > before;
+}
+
 }  // namespace
 
 std::unique_ptr<Program> compiled_program(const Api& api, const CompileJob& job, const std::string& name,
                                           std::vector<Header> headers, const std::vector<std::string>& options,
                                           std::string& log) {
   std::string source = job.source;
-  for (bool whole = true;;) {
+  for (bool whole = true;; whole = false) {
     auto program = std::make_unique<Program>(api, source, name, headers);
     try {
       program->compile(job.function, options, log);
       return program;
     } catch (const DeviceError&) {
       const std::string missing = missing_header(log);
-      const bool adds = is_for_host(missing) && !has(headers, missing);
-      if (!adds && !(whole && refuses_host_code(log))) throw;
+      const bool lacks = is_for_host(missing) && !has(headers, missing), refuses = refuses_host_code(log);
+      const bool added = refuses && add_refused_headers(job, source, log, headers);
+      if (!lacks && !added && !(refuses && whole)) throw;
       if (whole)
         source = kernel_source::device_code_of(without_host_headers(std::move(source), headers));
-      else
+      else if (lacks)
         headers.push_back({missing, "\n"});  // one that an included file includes
-      whole = false;
     }
   }
 }
