@@ -740,6 +740,29 @@ kernel void sum(global const float* in, global float* partial, local float* tmp,
   EXPECT_TRUE(sum.verification.compare.contains("partial"));
 }
 
+// A sum would hide outputs that have changed places, and wrong ones whose differences cancel.
+TEST_F(Draft, ComparesOutputsThatEachBlockOwnsByElement) {
+  const auto compared = [&](const std::string& own, const std::string& block) {
+    return problem("price.cl", "kernel void price(global const float4* options, global float* value, int n) {\n  " +
+                                   own + "\n  float sum = 0;\n  for (int i = get_global_id(0); i < n; i += " + block +
+                                   ") sum += options[i].y;\n  if (get_local_id(0) == 0) value[get_group_id(0)] = sum;"
+                                   "\n}\n")
+        .verification.compare;
+  };
+  EXPECT_TRUE(compared("", "get_global_size(0)").contains("value"));
+  EXPECT_TRUE(compared("const float4 o = options[get_group_id(0)];", "get_global_size(0)").empty());
+  // a work-group for each option: their number is a constant
+  const Problem options = problem(
+      "e.cl",
+      "kernel void price(global const float4* options, global float* value, local float* v) {\n"
+      "  const float4 o = options[get_group_id(0)];\n  for (int i = get_local_id(0); i < 256; i += WG) v[i] = o.x * i;"
+      "\n  barrier(CLK_LOCAL_MEM_FENCE);\n  if (get_local_id(0) == 0) value[get_group_id(0)] = v[7] + v[9];\n}\n");
+  EXPECT_TRUE(options.verification.compare.empty());
+  ASSERT_EQ(options.kernel().launch.grid.size(), 1u);
+  EXPECT_THAT(counts(options),
+              ElementsAre("4 * " + options.kernel().launch.grid[0].text(), options.kernel().launch.grid[0].text()));
+}
+
 TEST_F(Draft, OfAnOpenMpFunctionCompilesWithOpenMp) {
   const Problem transpose = problem("t.cpp", R"(
 #include <algorithm>

@@ -358,7 +358,8 @@ Rest buffer(const DraftSource& source, const ProblemNames& names, const Geometry
   BufferUse use = source.use.use_of(parameter.name);
   use.written = use.written || is_written_by_reference(source, parameter.name);
   std::string count;
-  bool by_block = !use.indices.empty(), shown = true;
+  std::size_t by_block = 0;  // indices that are the position of a block
+  bool shown = true;
   ExtentReader reader(source.use, names, geometry);
   for (const std::string& index : use.indices) {
     const std::string extent = reader.extent_of(index);
@@ -370,7 +371,7 @@ Rest buffer(const DraftSource& source, const ProblemNames& names, const Geometry
           (std::ranges::count(use.indices, index + " + 1") > 0 || std::ranges::count(use.indices, index + "+1") > 0))
         count = extent + " + 1";
     const auto block = KernelUse::block_dimension(without_parentheses(index));
-    by_block = by_block && block && !geometry.of_block.contains(*block);
+    by_block += static_cast<std::size_t>(block && !geometry.of_block.contains(*block));
   }
   if (parameter.extents.size() > 1) {
     count = declared_count(source, names, parameter.extents, count);
@@ -411,10 +412,11 @@ Rest buffer(const DraftSource& source, const ProblemNames& names, const Geometry
     marks.emplace_back(
         "read and written: add fill if it must begin with zeros, or where random values are not meaningful");
   arguments.written = arguments.written || (use.written && !read_only);
-  if (!read_only && by_block) {
-    arguments.sums.push_back(parameter.name);
+  if (!read_only && by_block > 0 && by_block == use.indices.size()) {
+    if (geometry.blocks_vary) arguments.sums.push_back(parameter.name);
     marks.emplace_back("one element for each block");
   }
+  arguments.by_block = arguments.by_block || (read_only && by_block > 0);
   std::string fill;
   const bool integers = use.read && element.width == 1 && !element.type.starts_with("float");
   if (read_only && integers && is_condition(one_blank(source.kernel.body), parameter.name)) {
@@ -496,6 +498,7 @@ DraftArguments derive_arguments(const DraftSource& source, const ProblemNames& n
     arguments.lines +=
         fmt::format("  {{ name = \"{}\", type = \"{}\", {} }},{}\n", parameter.name, known.type, fields, comment);
   }
+  if (arguments.by_block) arguments.sums.clear();
   if (!arguments.written && source.returns_void())
     guesses.ask(
         "arguments: no buffer was found to be written, and only those that are written are verified: add access = "

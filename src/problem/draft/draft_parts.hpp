@@ -29,10 +29,6 @@ std::string values_of_block(const std::vector<std::string>& blocks, std::size_t 
 std::vector<std::string> add_undefined(const DraftSource& source, const std::set<std::string>& factors,
                                        ProblemNames& names, Guesses& guesses);
 
-/// Adds a constant for each size: as in the source, or large enough to occupy a GPU and small enough that a first run
-/// takes seconds.
-void add_sizes(const DraftSource& source, int dimensions, ProblemNames& names, Guesses& guesses);
-
 // --- The launch of the kernel: its block, and the threads or blocks that cover its sizes (geometry.cpp)
 
 struct Geometry {
@@ -42,6 +38,7 @@ struct Geometry {
   std::vector<std::string> reach;             ///< number of elements, or blocks, in each dimension
   std::set<int> guessed;                      ///< dimensions of which the body does not show the number
   std::set<int> of_block;                     ///< dimensions in which an element belongs to a block, not to a thread
+  bool blocks_vary = false;                   ///< whether a parameter changes the number of blocks
   std::map<std::string, std::string> blocks;  ///< variables that contain a block's index, and the number of blocks
   std::set<std::string> factors;              ///< parameters for the work per thread
   std::vector<std::string> restrictions;
@@ -51,6 +48,10 @@ struct Geometry {
 /// Derives the launch from the kernel's body and, where that does not show it, from the launch in the source. Adds
 /// block sizes to the parameters.
 Geometry derive_geometry(const DraftSource& source, ProblemNames& names, Guesses& guesses);
+
+/// Adds a constant for each size: as in the source, or large enough to occupy a GPU and small enough that a first run
+/// takes seconds.
+void add_sizes(const DraftSource& source, const Geometry& geometry, ProblemNames& names, Guesses& guesses);
 
 // --- Expressions of the launch in the source or its host program (launch_terms.cpp)
 
@@ -89,6 +90,7 @@ struct DraftArguments {
   std::string lines;
   std::vector<std::string> sums;  ///< outputs with a partial result of each block
   bool written = false;           ///< whether one of them is an output
+  bool by_block = false;          ///< whether each block reads an element of an input, so that no output is partial
 };
 
 /// Throws UserError for an argument that a problem file cannot describe.

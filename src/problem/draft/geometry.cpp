@@ -520,18 +520,26 @@ class GeometryReader {
     return {equal > 0 && equal == items_.size(), {}};
   }
 
+  bool has_parameter(const std::vector<std::string>& expressions) const {
+    const auto present = kernel_source::identifiers_in(fmt::format("{}", fmt::join(expressions, " ")));
+    return std::ranges::any_of(present, [&](const auto& name) { return names_.tunable.contains(name); });
+  }
+
   /// Returns the line for the grid or the threads.
   std::string extent() {
     const bool by_body = !by_block_ && geometry_.guessed.empty();
     const auto [agrees, different] = by_body ? compare_with_launch() : LaunchComparison();
     const std::string other = certain_ ? different : std::string();
+    geometry_.blocks_vary = has_parameter(items_) || has_parameter(blocks_);
     if (by_body && (certain_ ? other.empty() : agrees && parameters_without(items_).empty()))
       return quoted("global", items_) +
              (launched_reach_.empty() ? "  # threads, rounded up to whole blocks"
                                       : guesses_.check(launched_reach_, "global")) +
              "\n";
     std::string taken = launched_reach_;
-    if (take_grid(taken))
+    const bool as_launched = take_grid(taken);
+    if (as_launched || by_block_) geometry_.blocks_vary = has_parameter(grid_);
+    if (as_launched)
       return quoted("grid", grid_) +
              (taken.empty() ? "  # blocks, as the launch in " + source_.launch_file() : guesses_.check(taken, "grid")) +
              "\n";

@@ -229,12 +229,13 @@ Position KernelUse::position(int dimension) const {
   const std::string global = "get_global_id\\s*\\(\\s*" + std::to_string(dimension) + "\\s*\\)";
   // int row = blockIdx.y * TILE + threadIdx.y;   int i = get_global_id(0);
   for (const Assignment& one : assignments_) {
-    if (one.pointer || !has(one.value, any_index(dimension))) continue;
+    const std::string value = without_indices(one.value);  // an element at a position is no position
+    if (one.pointer || !has(value, any_index(dimension))) continue;
     if (std::regex_match(one.value, std::regex("(?:\\([a-z_ ]+\\)\\s*)?" + block))) {
       if (position.variable.empty()) position = {.variable = one.variable, .of_block = true};
       continue;
     }
-    const bool whole = has(one.value, block) || has(one.value, global);
+    const bool whole = has(value, block) || has(value, global);
     if (!whole) continue;  // a position within the block
     if (auto strided = strided_position(one, dimension)) return *std::move(strided);
     position = {.variable = one.variable};

@@ -360,16 +360,16 @@ std::vector<std::string> add_undefined(const DraftSource& source, const std::set
   return flags;
 }
 
-void add_sizes(const DraftSource& source, int dimensions, ProblemNames& names, Guesses& guesses) {
-  const bool plane = dimensions == 2 || names.is_plane(source.kernel.body);
+void add_sizes(const DraftSource& source, const Geometry& geometry, ProblemNames& names, Guesses& guesses) {
+  const bool plane = geometry.dimensions == 2 || names.is_plane(source.kernel.body);
   const bool long_loops = std::ranges::any_of(source.use.loop_counters(), [&](const std::string& counter) {
     return names.source_of(names.bound(source.use, counter, 2)) != nullptr;
   });
-  const long value = source.language.for_host ? (plane ? 512 : 1048576)
-                     : dimensions == 3        ? 128
-                     : plane      ? (source.language.key == "opencl" && long_loops ? 256 : 1024)  // maybe a CPU
-                     : long_loops ? 16384
-                                  : 4194304;
+  const long value = source.language.for_host   ? (plane ? 512 : 1048576)
+                     : geometry.dimensions == 3 ? 128
+                     : plane ? (source.language.key == "opencl" && long_loops ? 256 : 1024)  // maybe a CPU
+                     : long_loops || !geometry.of_block.empty() ? 16384
+                                                                : 4194304;
   for (std::size_t i = 0; i < std::min(source.parameters.size(), source.launch.arguments.size()); ++i)
     if (const auto launched = source.value(source.launch.arguments[i]).value_or(0); launched > 0)
       names.given[source.parameters[i].name] = launched;

@@ -135,8 +135,8 @@ ProblemDraft written(const DraftSource& source, const std::filesystem::path& fol
   const DraftArguments arguments = derive_arguments(source, names, geometry, guesses);
   const std::string used =
       fmt::format("{}{}{}", arguments.lines, geometry.table, fmt::join(geometry.restrictions, " "));
-  if (names.substitute && ends_of(used, names.size(0), used.size()).empty()) names.sizes.clear();
-  add_sizes(source, geometry.dimensions, names, guesses);
+  if (names.substitute && ends_of(used, names.size(0), used.size()).empty()) names.sizes.erase(names.sizes.begin());
+  add_sizes(source, geometry, names, guesses);
   const std::string compared = verification(arguments.sums, guesses);
   return {head(source.kernel.name, geometry.restrictions) + guesses.remarks + "\n" +
               table("constants", names.constants) + table("parameters", names.parameters) +
