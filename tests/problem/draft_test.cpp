@@ -86,9 +86,11 @@ TEST_F(Draft, TakesSizesOfTheGridFromTheLaunch) {
   };
   ASSERT_EQ(grid(launched.text).size(), 2u);
   EXPECT_EQ(grid(launched.text)[1].text(), "(NZ + VZ - 1) // VZ");
-  // numbers, and quotients by something else, decide nothing
-  for (const char* other : {"dim3((nx + 63) / 64, 32)", "dim3((nx + 63) / 64, nz / 7)"})
-    EXPECT_EQ(grid(draft("bp.cu", with(other + rest)).text)[1].text(), "(NV + VZ - 1) // VZ") << other;
+  // a number decides where it covers exactly one of the sizes
+  EXPECT_EQ(grid(draft("bp.cu", with("dim3((nx + 63) / 64, 32)" + rest)).text)[1].text(), "(NZ + VZ - 1) // VZ");
+  const ProblemDraft other = draft("bp.cu", with("dim3((nx + 63) / 64, nz / 7)" + rest));
+  EXPECT_EQ(grid(other.text)[1].text(), "(NV + VZ - 1) // VZ");
+  EXPECT_THAT(other.questions, Contains(AllOf(HasSubstr("grid"), HasSubstr("16 blocks"), HasSubstr("18"))));
   // one thread for each position
   const std::string source =
       "__global__ void blur(float* out, const float* in, int w, int h) {\n"
@@ -100,6 +102,26 @@ TEST_F(Draft, TakesSizesOfTheGridFromTheLaunch) {
   ASSERT_EQ(blur.kernel().launch.global.size(), 1u);
   EXPECT_EQ(blur.kernel().launch.global[0].text(), "W_SIZE");
   EXPECT_THAT(draft("blur.cu", source).questions, Contains(AllOf(HasSubstr("W_SIZE"), HasSubstr("H_SIZE"))));
+}
+
+// The bound of a sample that is rounded from a coordinate is none of the coordinate.
+TEST_F(Draft, TakesNoBoundOfARoundedValue) {
+  for (const char* start : {"blockIdx.z * VZ", "blockIdx.z * VZ + 0"}) {
+    const Problem project = problem(
+        "fdk.cu",
+        fmt::format("__global__ void project(float* vol, int nx, int nz, const float* det, int nv, float s) {{\n"
+                    "  const int ix = blockIdx.x * blockDim.x + threadIdx.x;\n  const int iz0 = {};\n"
+                    "  if (ix >= nx) return;\n  for (int k = 0; k < VZ; ++k) {{\n"
+                    "    const float z = (iz0 + k) * s;\n    const int v0 = (int)floorf(z);\n"
+                    "    if (v0 < 0 || v0 + 1 >= nv) continue;\n"
+                    "    if (iz0 + k < nz) vol[(iz0 + k) * nx + ix] = det[v0];\n  }}\n}}\n",
+                    start));
+    const Launch& launch = project.kernel().launch;
+    ASSERT_EQ(launch.grid.size(), 3u) << start;
+    EXPECT_THAT(launch.grid[2].text(), HasSubstr("NZ")) << start;
+    EXPECT_EQ(launch.grid[1].text(), "1") << start;
+    EXPECT_EQ(counts(project)[0], "NZ * NX") << start;
+  }
 }
 
 // An array of shared memory that the kernel declares and does not use needs none.

@@ -197,7 +197,7 @@ class GeometryReader {
   void read_reach(int d) {
     const auto dimension = static_cast<std::size_t>(d);
     const auto& [position, own, one_thread] = positions_[dimension];
-    if (d > 0 && !one_thread && !source_.use.has_blocks(d)) {  // positions within a block only
+    if (d > 0 && !source_.use.has_blocks(d)) {  // positions within a block only, or none
       geometry_.reach[dimension] = blocks_[dimension];
       items_.push_back(blocks_[dimension]);
       grid_.emplace_back("1");
@@ -228,11 +228,27 @@ class GeometryReader {
     grid_.push_back(position.of_block ? reach : rounded_up(reach, covered));
   }
 
+  /// Returns the only size that a number of blocks of `each` positions covers exactly; nullopt where there is none, and
+  /// where they cover `reach`.
+  std::optional<std::string> size_of_blocks(std::optional<long> blocks, long each, const std::string& reach) const {
+    const auto covered = [&](const std::string& size) {
+      const auto value = number_at_launch(size);
+      return value && each > 0 && (*value + each - 1) / each == blocks;
+    };
+    std::set<std::string> found;
+    for (const auto& [name, constant] : names_.sizes)
+      if (covered(constant)) found.insert(constant);
+    if (!blocks || found.size() != 1 || !number_at_launch(reach) || covered(reach)) return std::nullopt;
+    return *found.begin();
+  }
+
   /// Takes the number of positions from the launch in the source where that is of other sizes than those in the body.
   /// `of_block`: positions of a block.
   void take_launched_reach(std::size_t dimension, const std::string& of_block, std::string& reach) {
-    const auto positions = number_at_launch(of_block);
-    const auto launched = positions ? launched_size(source_, names_, dimension, *positions) : std::nullopt;
+    const auto positions = dimension < source_.launch.grid.size() ? number_at_launch(of_block) : std::nullopt;
+    auto launched = positions ? launched_size(source_, names_, dimension, *positions) : std::nullopt;
+    if (positions && (!launched || whole_number(*launched)))
+      launched = size_of_blocks(launched_blocks(source_, dimension), *positions, reach);
     if (!launched) return;
     const auto sizes = kernel_source::identifiers_in(*launched), present = kernel_source::identifiers_in(reach);
     const auto is_size = [&](const auto& name) { return names_.source_of(name) && !present.contains(name); };
@@ -311,6 +327,9 @@ class GeometryReader {
     geometry_.of_block.insert(d);
     std::string& reach = geometry_.reach[static_cast<std::size_t>(d)];
     reach = bound_of(position.variable);
+    if (position.variable.empty())
+      for (const std::string& bound : source_.use.bounds_of_block(d))
+        if (reach.empty()) reach = names_.size_in(bound);
     if (reach.empty() && !names_.unbound.empty()) {
       reach = names_.unbound.front();
       names_.unbound.erase(names_.unbound.begin());
@@ -520,6 +539,17 @@ class GeometryReader {
     return {equal > 0 && equal == items_.size(), {}};
   }
 
+  /// Returns what a mark says of a dimension with another number of blocks than the launch in the source starts; empty
+  /// where none is known.
+  std::string different_blocks() const {
+    for (std::size_t d = 0; d < std::min(grid_.size(), source_.launch.grid.size()); ++d)
+      if (const auto here = number_at_launch(grid_[d]), there = launched_blocks(source_, d);
+          here && there && here != there)
+        return fmt::format("{} blocks in {} here, and {} in the launch in {}: compare what they cover", *here, "xyz"[d],
+                           *there, source_.launch_file());
+    return {};
+  }
+
   bool has_parameter(const std::vector<std::string>& expressions) const {
     const auto present = kernel_source::identifiers_in(fmt::format("{}", fmt::join(expressions, " ")));
     return std::ranges::any_of(present, [&](const auto& name) { return names_.tunable.contains(name); });
@@ -543,7 +573,7 @@ class GeometryReader {
       return quoted("grid", grid_) +
              (taken.empty() ? "  # blocks, as the launch in " + source_.launch_file() : guesses_.check(taken, "grid")) +
              "\n";
-    if (taken.empty()) taken = other;
+    if (taken.empty()) taken = other.empty() ? different_blocks() : other;
     if (taken.empty())
       taken = fmt::format("what the launch covers; compare it and block with {}",
                           source_.launch.at == std::string::npos ? "the application's launch"

@@ -202,9 +202,13 @@ void KernelUse::read_assignments() {
     for (const char* qualifier : {"__restrict__", "__restrict", "restrict", "const"})
       if (trimmed(before).ends_with(qualifier)) before = before.substr(0, before.rfind(qualifier));
     static const std::regex kStore(R"((?:[^\w>* ]|\belse|\bdo|^) ?\*$)");  // *out = 1;
-    if (const std::string declared(trimmed(before)); std::regex_search(declared, kStore)) continue;
+    const std::string declared(trimmed(before));
+    if (std::regex_search(declared, kStore)) continue;
+    static const std::regex kReal(R"(\b(?:float|double|half)$)"),
+        kRounded(R"(\b(?:floor|ceil|l?rint|l?round|trunc|nearbyint)f? ?\(|\b[0-9]+\.)");
     assignments_.push_back({body_.substr(first, last - first), without_parentheses(value), at, at + 1 + value.size(),
-                            trimmed(before).ends_with('*'), trimmed(before).ends_with('&')});
+                            declared.ends_with('*'), declared.ends_with('&'),
+                            std::regex_search(declared, kReal) || std::regex_search(value, kRounded)});
   }
 }
 
@@ -230,7 +234,7 @@ Position KernelUse::position(int dimension) const {
   // int row = blockIdx.y * TILE + threadIdx.y;   int i = get_global_id(0);
   for (const Assignment& one : assignments_) {
     const std::string value = without_indices(one.value);  // an element at a position is no position
-    if (one.pointer || !has(value, any_index(dimension))) continue;
+    if (one.pointer || one.floating || !has(value, any_index(dimension))) continue;
     if (std::regex_match(one.value, std::regex("(?:\\([a-z_ ]+\\)\\s*)?" + block))) {
       if (position.variable.empty()) position = {.variable = one.variable, .of_block = true};
       continue;
@@ -536,8 +540,15 @@ std::vector<std::string> KernelUse::bounds_of(const std::string& expression) con
   std::string name;
   for (const char c : expression)
     name += kernel_source::in_identifier(c) ? std::string(1, c) : c == ' ' ? "\\s*" : std::string("\\") + c;
-  const std::string begin = kernel_source::in_identifier(expression.front()) ? "\\b" : "";
-  const std::regex pattern(begin + name + "\\s*(?:\\+\\s*[A-Za-z_0-9]+\\s*)?(?:<=?|>=?)([^<>;&|?]+)");
+  return bounds_behind((kernel_source::in_identifier(expression.front()) ? "\\b" : "") + name);
+}
+
+std::vector<std::string> KernelUse::bounds_of_block(int dimension) const {
+  return bounds_behind(block_index(dimension) + "(?:\\s*\\*\\s*[A-Za-z_0-9]+)?");
+}
+
+std::vector<std::string> KernelUse::bounds_behind(const std::string& begin) const {
+  const std::regex pattern(begin + "\\s*(?:\\+\\s*[A-Za-z_0-9]+\\s*)?(?:<=?|>=?)([^<>;&|?]+)");
   std::vector<std::string> found;
   for (std::sregex_iterator it(body_.begin(), body_.end(), pattern), end; it != end; ++it)
     found.push_back(up_to_closing((*it)[1].str().substr(0, 200)));
@@ -560,7 +571,7 @@ std::optional<long> KernelUse::largest_value_of(const std::string& variable) con
 std::vector<std::string> KernelUse::set_from(const std::string& variable) const {
   std::vector<std::string> names;
   for (const Assignment& one : assignments_)
-    if (one.variable != variable && !one.pointer && one.value.find('[') == std::string::npos &&
+    if (one.variable != variable && !one.pointer && !one.floating && one.value.find('[') == std::string::npos &&
         has(one.value, "\\b" + variable + "\\b"))
       names.push_back(one.variable);
   return names;

@@ -61,6 +61,8 @@ class KernelUse {
   ElementUse elements_of(const std::string& buffer) const;
   /// Returns what a variable or an expression is compared with: "n" for `i < n`.
   std::vector<std::string> bounds_of(const std::string& expression) const;
+  /// Returns what the index of a block, or a multiple of it, is compared with: "n" for `blockIdx.x * EACH + k < n`.
+  std::vector<std::string> bounds_of_block(int dimension) const;
   /// Returns the variables whose values are computed from `variable`.
   std::vector<std::string> set_from(const std::string& variable) const;
   /// Whether a variable is a quotient of a position, or others are quotients of that variable: `row = thread / 4`.
@@ -92,9 +94,12 @@ class KernelUse {
     std::string variable, value;
     std::size_t begin = 0, end = 0;
     bool pointer = false, reference = false;
+    bool floating = false;  ///< of floating point, or rounded from it, so that its bounds are not those of a position
   };
 
   void read_assignments();
+  /// Returns what follows a pattern and a comparison.
+  std::vector<std::string> bounds_behind(const std::string& begin) const;
   /// Whether a variable gets a quotient or a remainder of another.
   static bool is_quotient_of(const Assignment& one, const std::string& variable);
   /// Returns the position of `(blockIdx.x * PER + k) * blockDim.x + threadIdx.x` in any order, where k counts to PER;
