@@ -222,6 +222,25 @@ TEST_F(Draft, RestrictsATileThatALoopCounts) {
   EXPECT_THAT(with("(n + TILE - 1) / TILE").text, Not(HasSubstr("N_SIZE % TILE")));
 }
 
+TEST_F(Draft, TakesStepsAndLengthsOfLocalArraysForParameters) {
+  const auto with = [&](const std::string& body) {
+    return draft("f.c", "#ifndef COLS\n#define COLS 8\n#endif\nvoid f(int* img, int w, int h) {\n" + body + "}\n");
+  };
+  for (const char* body :
+       {"for (int x = 0; x + COLS <= w; x += COLS)\n  for (int k = 0; k < COLS; ++k) img[h * w + x + k] += 1;\n",
+        "int sums[COLS] = {0};\nfor (int k = 0; k < COLS; ++k) sums[k] = w * h;\nimg[0] = sums[3];\n"}) {
+    const Problem strips = parse_problem(with(body).text, folder_ / "problem.toml");
+    EXPECT_THAT(parameters(strips), Contains("COLS")) << body;
+    EXPECT_EQ(counts(strips).size(), 1u);
+    EXPECT_THAT(counts(strips)[0], Not(HasSubstr("COLS"))) << body;
+  }
+  const ProblemDraft rows = with(
+      "for (int y = 0; y < h; ++y)\n  for (int i = y * COLS; i < (y + 1) * COLS; i += w) img[i] = img[y * COLS];\n"
+      "for (int i = 0; i < h * COLS; i += COLS) img[i] = 0;\n");
+  EXPECT_THAT(parameters(parse_problem(rows.text, folder_ / "problem.toml")), Not(Contains("COLS")));
+  EXPECT_THAT(rows.questions, Contains(AllOf(HasSubstr("COLS"), HasSubstr("[parameters]"))));
+}
+
 TEST_F(Draft, CountsTheNumbersOfVectorsInLocalMemory) {
   const Problem sum = problem("sum.cl",
                               "kernel void sum(global float4* x, local float4* tile) {\n  int i = get_global_id(0);\n"

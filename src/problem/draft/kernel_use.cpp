@@ -643,4 +643,13 @@ bool KernelUse::is_extent(const std::string& scalar) const {
          has(body_, "/\\s*" + name) || has(body_, "[<>]=?\\s*(?:std\\s*::\\s*)?min\\s*\\([^;(){}]*" + name);
 }
 
+bool KernelUse::is_step(const std::string& macro) const {
+  const std::string name = "\\b" + macro + "\\b", factor = name + " ?\\*|\\* ?" + name;
+  const std::regex loop("\\bfor ?\\([^;]{0,200};([^;]{0,200});[^;{]{0,200}\\+= ?" + macro + " ?\\)");
+  for (std::sregex_iterator it(body_.begin(), body_.end(), loop), end; it != end; ++it)
+    if (!has((*it)[1].str(), factor)) return true;
+  return !has(body_, factor) &&
+         has(body_, "[;{] ?(?!return\\b|else\\b)(?:[A-Za-z_]\\w* ){1,4}[A-Za-z_]\\w* ?\\[ ?" + name);
+}
+
 }  // namespace ergotune::draft

@@ -88,6 +88,10 @@ class KernelUse {
   /// True if a scalar is a number of elements or a stride: it occurs as a bound or as a factor.
   bool is_extent(const std::string& scalar) const;
 
+  /// True if a loop advances by a macro or a local array has its length, as for the work of a step: `x += STRIP`,
+  /// `float sums[ROWS]`. False for a stride: `i < n * WIDTH; i += WIDTH`, `in[y * WIDTH + x]`.
+  bool is_step(const std::string& macro) const;
+
  private:
   /// An assignment `int row = ...;`: its variable "row", its value "blockIdx.y * TILE + threadIdx.y", and its position.
   struct Assignment {

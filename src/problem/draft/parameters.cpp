@@ -176,8 +176,9 @@ void read_macros(const DraftSource& source, ProblemNames& names, Guesses& guesse
                       "line, and run init again",
                       source.file.string(), macro.line, macro.name, *value, macro.name));
     } else if (is_size_name(macro.name) && source.use.is_extent(macro.name) && !is_block(source.use, macro.name) &&
-               !is_factor(source.use, macro.name)) {
+               !is_factor(source.use, macro.name) && !source.use.is_step(macro.name)) {
       names.sizes.emplace_back(macro.name, macro.name);
+      names.guarded.insert(macro.name);
       names.given[macro.name] = *value;
     } else if (changes_result(macro.name)) {
       names.constants.emplace_back(
@@ -245,7 +246,8 @@ void read_undefined(const DraftSource& source, ProblemNames& names, Guesses& gue
     if (name.as_type) {
       names.types[name.name] = "float";
     } else if (!name.as_unroll && !name.as_schedule && !name.in_condition && !name.in_ifdef &&
-               is_size_name(name.name) && source.use.is_extent(name.name) && !is_factor(source.use, name.name)) {
+               is_size_name(name.name) && source.use.is_extent(name.name) && !is_factor(source.use, name.name) &&
+               !source.use.is_step(name.name)) {
       names.sizes.emplace_back(name.name, name.name);
       if (value) names.given[name.name] = *value;
       continue;
@@ -382,7 +384,11 @@ void add_sizes(const DraftSource& source, const Geometry& geometry, ProblemNames
         constant,
         !source.changing_value(name).empty() ? value_in_loop(source, name, constant, guesses)
         : names.given.contains(name)
-            ? std::to_string(names.given.at(name)) + (is_launched(name) ? source.as_launched() : "  # as in the source")
+            ? std::to_string(names.given.at(name)) +
+                  (is_launched(name) ? source.as_launched()
+                   : names.guarded.contains(name)
+                       ? guesses.check("as in the source; if it is a choice, move it to [parameters]", constant)
+                       : "  # as in the source")
             : std::to_string(value) +
                   guesses.check("the size that the application uses" + names.unread[name], constant));
 }

@@ -45,6 +45,7 @@ struct ProblemNames {
   std::map<std::string, std::string> launched =
       {};                                          ///< numbers and names that the launch passes for template parameters
   std::map<std::string, std::string> unread = {};  ///< what marks of macros say of values that were not understood
+  std::set<std::string> guarded = {};  ///< macros that the compiler's command line may set and whose names are of sizes
   std::set<std::string> tunable = {};
   Pairs constants = {}, parameters = {};  ///< names and values as the problem file writes them
 
