@@ -222,6 +222,29 @@ TEST_F(Draft, RestrictsATileThatALoopCounts) {
   EXPECT_THAT(with("(n + TILE - 1) / TILE").text, Not(HasSubstr("N_SIZE % TILE")));
 }
 
+TEST_F(Draft, RestrictsSizesOfKernelsWithoutAGuard) {
+  const auto with = [&](const std::string& index, const std::string& guard, const std::string& launch = "") {
+    return draft("rows.cu",
+                 "#ifndef ROWS\n#define ROWS 4\n#endif\n"
+                 "__global__ void matvec(int n, const float* a, const float* x, float* y) {\n"
+                 "  const int r0 = " +
+                     index + ";\n" + guard +
+                     "  float s[ROWS] = {0};\n  for (int k = 0; k < n; ++k)\n"
+                     "    for (int r = 0; r < ROWS; ++r) s[r] += a[(r0 + r) * n + k] * x[k];\n"
+                     "  for (int r = 0; r < ROWS; ++r) y[r0 + r] = s[r];\n}\n" +
+                     launch)
+        .text;
+  };
+  const std::string index = "(blockIdx.x * blockDim.x + threadIdx.x) * ROWS";
+  const std::string restriction = "N_SIZE % (BLOCK_SIZE_X * ROWS) == 0";
+  EXPECT_THAT(with(index, ""), HasSubstr(restriction));
+  for (const char* guard : {"  if (r0 >= n) return;\n", "  const int last = r0 + ROWS;\n  if (n < last) return;\n"})
+    EXPECT_THAT(with(index, guard), Not(HasSubstr(restriction))) << guard;
+  const std::string launch =
+      "#ifndef __CUDACC_RTC__\nint main() { matvec<<<(1000 + 255) / 256, 64>>>(1000, a, x, y); }\n#endif\n";
+  EXPECT_THAT(with(index, "", launch), Not(HasSubstr(restriction))) << "the launch would not satisfy it";
+}
+
 TEST_F(Draft, TakesStepsAndLengthsOfLocalArraysForParameters) {
   const auto with = [&](const std::string& body) {
     return draft("f.c", "#ifndef COLS\n#define COLS 8\n#endif\nvoid f(int* img, int w, int h) {\n" + body + "}\n");

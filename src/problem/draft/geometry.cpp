@@ -220,12 +220,23 @@ class GeometryReader {
       geometry_.factors.insert(position.factor);
       reach = rounded_up(reach, factor);
     }
-    if (!position.variable.empty() && bound_of(position.variable).empty() && !geometry_.guessed.contains(d) &&
-        launches_whole_blocks(source_.launch, dimension))  // nothing keeps threads from going beyond
+    if (!geometry_.guessed.contains(d) && goes_beyond(position, d, work))
       restrict(fmt::format("{} % {} == 0", geometry_.reach[dimension], work));
     by_block_ = by_block_ || position.of_block || covered != blocks_[dimension];
     items_.push_back(reach);
     grid_.push_back(position.of_block ? reach : rounded_up(reach, covered));
+  }
+
+  /// Whether nothing keeps threads of a last block of `work` positions from going beyond the end.
+  bool goes_beyond(const Position& position, int d, const std::string& work) const {
+    const auto dimension = static_cast<std::size_t>(d);
+    if (!position.variable.empty() && bound_of(position.variable).empty() &&
+        launches_whole_blocks(source_.launch, dimension))
+      return true;
+    const std::string& reach = geometry_.reach[dimension];
+    const auto positions = number_at_launch(reach), each = number_at_launch(work);
+    const bool rest = positions && each && *each > 0 && *positions % *each != 0;  // the launch does
+    return !position.of_block && !rest && !whole_number(reach) && !source_.use.is_guarded(d, position.variable);
   }
 
   /// Returns the only size that a number of blocks of `each` positions covers exactly; nullopt where there is none, and

@@ -605,6 +605,25 @@ std::vector<std::string> KernelUse::loop_counters() const {
   return names;
 }
 
+bool KernelUse::is_guarded(int dimension, const std::string& variable) const {
+  static const std::regex kLimits(R"((?:^|[^<>-])[<>](?![<>])|\b(?:if|while|f?min|f?max|clamp) ?\()");
+  const std::regex index(block_index(dimension) + "|get_global_id\\s*\\(\\s*" + std::to_string(dimension) + "\\s*\\)");
+  std::set<std::string> names;
+  for (std::vector<std::string> open{variable}; !open.empty();) {
+    const std::string name = open.back();
+    open.pop_back();
+    if (name.empty() || !names.insert(name).second) continue;
+    for (const std::string& other : set_from(name)) open.push_back(other);
+  }
+  static const std::regex kBrace("[{}]");
+  return std::ranges::any_of(split(std::regex_replace(body_, kBrace, ";"), ';'), [&](const std::string& statement) {
+    const auto words = kernel_source::identifiers_in(statement);
+    return std::regex_search(statement, kLimits) &&
+           (std::regex_search(statement, index) ||
+            std::ranges::any_of(names, [&](const auto& name) { return words.contains(name); }));
+  });
+}
+
 std::optional<int> KernelUse::block_dimension(const std::string& expression) {
   for (int d = 0; d < 3; ++d)
     if (std::regex_match(expression, std::regex(block_index(d)))) return d;

@@ -73,6 +73,9 @@ class KernelUse {
   bool thread_loop(int dimension) const;
   /// Returns the counters of loops that each thread runs by itself: for (k = 0; k < n; ...).
   std::vector<std::string> loop_counters() const;
+  /// Whether the body compares or limits the global index of a thread, or `variable`, which holds it, or a variable
+  /// that is computed from that, so that threads may lie beyond the last element.
+  bool is_guarded(int dimension, const std::string& variable) const;
   /// Return the dimension of a block index such as "blockIdx.x", or of a global thread index; nullopt for other
   /// expressions.
   static std::optional<int> block_dimension(const std::string& expression);
