@@ -222,6 +222,26 @@ TEST_F(Draft, RestrictsATileThatALoopCounts) {
   EXPECT_THAT(with("(n + TILE - 1) / TILE").text, Not(HasSubstr("N_SIZE % TILE")));
 }
 
+TEST_F(Draft, TakesBoundsOfLoopsForLocalMemoryAndIncludesTheLast) {
+  const Problem price = problem(
+      "price.cl",
+      "kernel void price(global const float* spot, global float* value, global float* w, const int steps, local float* "
+      "v)"
+      " {\n  const int lid = get_local_id(0);\n  const float s = spot[get_group_id(0)];\n"
+      "  for (int i = lid; i <= steps; i += get_local_size(0)) v[i] = s * w[i];\n  barrier(CLK_LOCAL_MEM_FENCE);\n"
+      "  for (int t = steps - 1; t >= 0; --t)\n    for (int i = lid; i <= t; i += get_local_size(0)) v[i] += v[i + "
+      "1];\n"
+      "  if (lid == 0) value[get_group_id(0)] = v[0];\n}\n");
+  const auto& arguments = price.kernel().arguments;
+  EXPECT_EQ(arguments[4].count.text(), "STEPS + 1");
+  EXPECT_EQ(arguments[2].count.text(), "STEPS + 1");
+  ASSERT_EQ(price.kernel().launch.grid.size(), 1u);
+  EXPECT_EQ(price.kernel().launch.grid[0].text(), arguments[1].count.text());
+  // counted from one
+  EXPECT_THAT(counts(problem("y.c", "void f(float* y, int n) {\n  for (int i = 1; i <= n; ++i) y[i - 1] = 1;\n}\n")),
+              ElementsAre("N_SIZE"));
+}
+
 TEST_F(Draft, RestrictsSizesOfKernelsWithoutAGuard) {
   const auto with = [&](const std::string& index, const std::string& guard, const std::string& launch = "") {
     return draft("rows.cu",

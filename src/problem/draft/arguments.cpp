@@ -133,7 +133,7 @@ std::string ExtentReader::extent_of(const std::string& index, int depth) {
                    std::ranges::any_of(bounds, [&](const std::string& other) {  // of another loop with this name
                      return names_.size_in(other) != found && !kernel_source::identifiers_in(other).empty();
                    });
-        return found;
+        return use_.loop_includes(plain, std::string(trimmed(text))).value_or(false) ? found + " + 1" : found;
       }
   }
   if (const auto d = KernelUse::thread_dimension(plain); d && !strides_by_size(plain, names_))
@@ -189,6 +189,8 @@ std::string ExtentReader::extent_of(const std::string& index, int depth) {
     if (!whole_number(term) && terms.size() > 1)
       if (const std::string found = extent(term); !found.empty() && !whole_number(found)) extents.push_back(found);
   if (extents.empty()) return {};
+  if (terms.size() == 2 && plain.ends_with("- 1") && extents.front().ends_with(" + 1"))  // x[i - 1] for i <= n
+    return extents.front().substr(0, extents.front().size() - 4);
   return sum && extents.size() == 2 ? sum_of(extents[0], extents[1]) : extents.front();
 }
 
@@ -276,9 +278,16 @@ Rest local_memory(const DraftSource& source, const ProblemNames& names, const Ge
     for (const std::string& text : use.bounds_of(index)) {
       const std::string bound(trimmed(text));
       const auto number = names.tunable.contains(bound) ? std::nullopt : source.value(bound);
-      if (!number && !names.tunable.contains(bound)) continue;
-      return {fmt::format("local_count = \"{}\"",
-                          of_width(element.width, number ? std::to_string(*number) : names.in_expressions(bound))),
+      const auto included = use.loop_includes(index, bound);
+      const std::string size = included ? names.size_named(bound) : std::string();
+      if (!number && !names.tunable.contains(bound) && size.empty()) continue;
+      const bool last = included.value_or(false);
+      std::string values = !size.empty() ? size : names.in_expressions(bound);
+      if (number && size.empty())
+        values = std::to_string(*number + (last ? 1 : 0));
+      else if (last)
+        values += " + 1";
+      return {fmt::format("local_count = \"{}\"", of_width(element.width, values)),
               guesses.check(fmt::format("the bound {} of a loop over {}", bound, name), name)};
     }
   return {fmt::format("local_count = \"{}\"", of_width(element.width, geometry.block_threads)),

@@ -605,6 +605,14 @@ std::vector<std::string> KernelUse::loop_counters() const {
   return names;
 }
 
+std::optional<bool> KernelUse::loop_includes(const std::string& counter, const std::string& bound) const {
+  const std::regex name("\\w{1,100}");
+  if (!std::regex_match(counter, name) || !std::regex_match(bound, name)) return std::nullopt;
+  const auto comparison =
+      find(body_, "\\bfor ?\\([^;]{0,200}\\b" + counter + " ?=[^;]{0,200}; ?" + counter + " ?(<=?) ?" + bound + " ?;");
+  return comparison ? std::optional(*comparison == "<=") : std::nullopt;
+}
+
 bool KernelUse::is_guarded(int dimension, const std::string& variable) const {
   static const std::regex kLimits(R"((?:^|[^<>-])[<>](?![<>])|\b(?:if|while|f?min|f?max|clamp) ?\()");
   const std::regex index(block_index(dimension) + "|get_global_id\\s*\\(\\s*" + std::to_string(dimension) + "\\s*\\)");

@@ -76,6 +76,9 @@ class KernelUse {
   /// Whether the body compares or limits the global index of a thread, or `variable`, which holds it, or a variable
   /// that is computed from that, so that threads may lie beyond the last element.
   bool is_guarded(int dimension, const std::string& variable) const;
+  /// Whether a loop's counter also takes the value of its bound: true for `i <= n`, false for `i < n`; nullopt where no
+  /// loop counts to that.
+  std::optional<bool> loop_includes(const std::string& counter, const std::string& bound) const;
   /// Return the dimension of a block index such as "blockIdx.x", or of a global thread index; nullopt for other
   /// expressions.
   static std::optional<int> block_dimension(const std::string& expression);
