@@ -206,6 +206,14 @@ TEST_F(Draft, MarksBuffersWhoseElementsIndexOthersOrBoundLoops) {
   EXPECT_THAT(text, ContainsRegex("\"begin\"[^\n]*CHECK[^\n]*loop[^\n]*file"));
   for (const char* data : {"weight", "x", "y"})
     EXPECT_THAT(text, Not(ContainsRegex("\"" + std::string(data) + "\"[^\n]*file"))) << data;
+  EXPECT_THAT(draft("v.cu",
+                    "__global__ void v(float* y, const float* x, const int2* range, int n) {\n"
+                    "  const int i = blockIdx.x * blockDim.x + threadIdx.x;\n  if (i >= n) return;\n"
+                    "  const int first = range[i].x, last = range[i].y;\n"
+                    "  for (int k = first; k < last; ++k) y[i] += x[k];\n}\n")
+                  .text,
+              ContainsRegex("\"range\"[^\n]*CHECK[^\n]*loop[^\n]*file"))
+      << "lengths in a vector";
 }
 
 TEST_F(Draft, RestrictsATileThatALoopCounts) {

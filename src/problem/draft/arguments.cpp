@@ -427,8 +427,9 @@ Rest buffer(const DraftSource& source, const ProblemNames& names, const Geometry
   }
   arguments.by_block = arguments.by_block || (read_only && by_block > 0);
   std::string fill;
-  const bool integers = use.read && element.width == 1 && !element.type.starts_with("float");
-  if (read_only && integers && is_condition(one_blank(source.kernel.body), parameter.name)) {
+  const bool structure = resolved(names.types, parameter.type).starts_with("uint8[");
+  const bool integers = use.read && !structure && !element.type.starts_with("float");
+  if (read_only && integers && element.width == 1 && is_condition(one_blank(source.kernel.body), parameter.name)) {
     fill = ", fill = { random = [0, 1] }";
     marks.emplace_back("zeros and ones in equal shares, as it is read as a condition only");
   } else if (integers) {
