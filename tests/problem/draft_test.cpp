@@ -273,6 +273,27 @@ TEST_F(Draft, RestrictsSizesOfKernelsWithoutAGuard) {
   EXPECT_THAT(with(index, "", launch), Not(HasSubstr(restriction))) << "the launch would not satisfy it";
 }
 
+TEST_F(Draft, RestrictsBlocksToWholeWarps) {
+  const auto with = [&](const std::string& sum, const std::string& threads = "") {
+    return draft("warp.cu", "__device__ float total(float x) {\n  return " + sum +
+                                ";\n}\n__global__ void rows(const float* x, float* y, int n) {\n"
+                                "  const int i = blockIdx.x * blockDim.x + threadIdx.x;\n  if (i >= n) return;\n"
+                                "  y[i] = total(x[i]);\n}\n" +
+                                (threads.empty() ? "" : "void run() { rows<<<9, " + threads + ">>>(x, y, 99); }\n"))
+        .text;
+  };
+  const std::string restriction = "BLOCK_SIZE_X % 32 == 0";
+  EXPECT_THAT(with("x + __shfl_xor_sync(0xffffffff, x, 1)"), HasSubstr(restriction));
+  EXPECT_THAT(with("x"), Not(HasSubstr(restriction)));
+  EXPECT_THAT(with("x + __shfl_xor_sync(0xffff, x, 1)", "16"), Not(HasSubstr(restriction))) << "of a part of a warp";
+  EXPECT_THAT(draft("lane.cu",
+                    "__global__ void k(float* y, int n) {\n  const int lane = threadIdx.x & 31;\n"
+                    "  const int w = (blockIdx.x * blockDim.x + threadIdx.x) / 32;\n  if (w < n) y[w] = lane;"
+                    "\n}\n")
+                  .text,
+              HasSubstr(restriction));
+}
+
 TEST_F(Draft, TakesStepsAndLengthsOfLocalArraysForParameters) {
   const auto with = [&](const std::string& body) {
     return draft("f.c", "#ifndef COLS\n#define COLS 8\n#endif\nvoid f(int* img, int w, int h) {\n" + body + "}\n");

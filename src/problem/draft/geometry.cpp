@@ -68,6 +68,7 @@ class GeometryReader {
     if (const std::string bound = launch_bound();
         !bound.empty() && !whole_number(geometry_.block_threads) && bound != geometry_.block_threads)
       restrict(fmt::format("{} <= {}", geometry_.block_threads, bound));
+    restrict_to_warps();
     for (const auto& [threads, tile] : tiles_)
       restrict(names_.in_expressions(tile) + " % " + names_.in_expressions(threads) + " == 0");
     restrict_counted_tiles();
@@ -89,6 +90,23 @@ class GeometryReader {
 
   void restrict(const std::string& restriction) {
     if (std::ranges::count(geometry_.restrictions, restriction) == 0) geometry_.restrictions.push_back(restriction);
+  }
+
+  /// Warps that exchange values, or are counted, must be whole.
+  void restrict_to_warps() {
+    constexpr long kWarp = 32;
+    static const std::regex kNumber(R"(\bthreadIdx ?\. ?x ?(?:[/%] ?32|>> ?5|& ?(?:31|0x1[fF]))\b)");
+    const bool exchanges = std::ranges::any_of(source_.used, [](const std::string& name) {
+      return name == "warpSize" || (name.starts_with("__") && name.ends_with("_sync")) || name == "__syncwarp";
+    });
+    if (!exchanges && !std::regex_search(one_blank(source_.kernel.body), kNumber)) return;
+    const auto launched = number_at_launch(geometry_.block_threads);
+    const bool fixed = std::ranges::any_of(blocks_, [](const std::string& block) {  // 32 * ROWS
+      return whole_number(block).value_or(1) % kWarp == 0;
+    });
+    if (fixed || whole_number(geometry_.block_threads) || (launched && *launched % kWarp != 0)) return;
+    restrict(fmt::format("{} % {} == 0",
+                         blocks_.size() == 1 ? geometry_.block_threads : "(" + geometry_.block_threads + ")", kWarp));
   }
 
   /// A loop to `n / TILE` leaves out the rest of a size that TILE does not divide.
