@@ -334,6 +334,21 @@ TEST_F(Draft, TakesNumbersThatTheHostPasses) {
     EXPECT_THAT(text, ContainsRegex(std::string(passed) + "[^\n]*run\\.py"));
 }
 
+TEST_F(Draft, ComputesRealNumbersThatTheHostPasses) {
+  const auto with = [&](const std::string& passed) {
+    return draft("f.cpp",
+                 "void f(double* x, int n, double r) {\n  for (int i = 0; i < n; ++i) x[i] *= r;\n}\n"
+                 "int main() {\n  const double box = 31.0, skin = box * 0.1f;\n  double unknown = read();\n"
+                 "  f(x, 1000, " +
+                     passed + ");\n}\n")
+        .text;
+  };
+  EXPECT_THAT(with("box / 2"), HasSubstr("value = 15.5"));
+  EXPECT_THAT(with("-(skin + 1e-1)"), HasSubstr("value = -3.2"));
+  for (const char* passed : {"unknown / 2", "sqrt(box)", "box / 0", "cell.box / 2", "1 / 2 * box"})
+    EXPECT_THAT(with(passed), ContainsRegex("value = 1.0 [^\n]*CHECK")) << passed;
+}
+
 TEST_F(Draft, MarksLocalMemoryUnlessEachWorkItemHasItsOwnElement) {
   const auto text = [&](const std::string& index) {
     return draft("sum.cl",

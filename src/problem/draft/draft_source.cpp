@@ -108,6 +108,51 @@ std::string literal(std::string text) {
   return !text.empty() && *end == '\0' && std::isfinite(value) ? fmt::format("{}", value) : std::string();
 }
 
+/// Returns a sum or product of numbers, and of names that are set to such before `end`, with a number for each name, in
+/// a text without comments; empty for other expressions, and for quotients of whole numbers, which C++ rounds.
+std::string with_numbers(const std::string& text, const std::string& expression, std::size_t end, int depth = 0) {
+  constexpr int kDeepest = 3;
+  std::string result;
+  bool divides = false, whole_before = false;
+  const auto add = [&](const std::string& operand) {
+    const bool is_whole = whole_number(operand).has_value();
+    const bool rounds = divides && whole_before && is_whole;
+    result += "(" + operand + ")";
+    whole_before = is_whole;
+    return !operand.empty() && !rounds;
+  };
+  for (std::size_t at = 0; at < expression.size() && depth <= kDeepest;) {
+    const char c = expression[at];
+    const std::size_t name = kernel_source::end_of_identifier(expression, at);
+    if (std::isdigit(static_cast<unsigned char>(c)) || c == '.') {
+      char* behind = nullptr;
+      const double number = std::strtod(&expression[at], &behind);
+      const auto end_of_number = static_cast<std::size_t>(behind - expression.data());
+      const std::string digits = expression.substr(at, end_of_number - at);
+      if (digits.empty() || !add(whole_number(digits) ? digits : fmt::format("{:#}", number))) return {};
+      at = end_of_number + (*behind == 'f' ? 1 : 0);
+    } else if (name > at) {
+      const std::string word = expression.substr(at, name - at);
+      const auto whole = source_value(text, word, end);
+      const std::string set = definition_of(text, word, end),
+                        own = whole ? std::to_string(*whole)
+                              : set.empty() || !ends_of(set, word, set.size()).empty()
+                                  ? std::string()
+                                  : with_numbers(text, without_casts(set), end, depth + 1);
+      if (!add(own)) return {};
+      at = name;
+    } else {
+      if (std::string_view("+-*/() ").find(c) == std::string_view::npos) return {};
+      divides = c == '/' || (divides && (c == ' ' || c == '('));
+      result += c;
+      ++at;
+      continue;
+    }
+    divides = false;
+  }
+  return result;
+}
+
 /// Returns a body with the macros that take arguments replaced by what they stand for, as far as texts show it.
 std::string with_macros_expanded(std::string body, const std::vector<kernel_source::Macro>& macros) {
   constexpr std::size_t kLongest = 200000;
@@ -418,7 +463,16 @@ std::string DraftSource::launched_number(const std::string& parameter) const {
   for (const std::size_t behind : ends_of(plain, argument, launch.at)) {  // the last value before the launch
     if (const std::string given = literal(initialiser_at(plain, behind)); !given.empty()) found = given;
   }
-  return found;
+  if (!found.empty()) return found;
+  try {
+    const std::string numbers = with_numbers(plain, without_casts(argument), launch.at);
+    const double result = numbers.empty() ? NAN : Expression::parse(numbers).evaluate_real([](std::string_view) {
+      return static_cast<const Value*>(nullptr);
+    });
+    return std::isfinite(result) ? fmt::format("{}", result) : std::string();
+  } catch (const UserError&) {  // not an expression after all
+    return {};
+  }
 }
 
 std::string DraftSource::changing_value(const std::string& parameter) const {
