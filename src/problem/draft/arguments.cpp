@@ -1,4 +1,5 @@
 #include "problem/draft/draft_parts.hpp"
+#include "problem/draft/structures.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -446,6 +447,21 @@ Rest buffer(const DraftSource& source, const ProblemNames& names, const Geometry
           marks.empty() ? as_allocated : guesses.check(fmt::format("{}", fmt::join(marks, "; ")), parameter.name)};
 }
 
+/// The members of a structure in a buffer as one vector, if all are real numbers of one type, so that random contents
+/// are meaningful; nullopt for another one.
+std::optional<Element> of_one_type(const DraftSource& source, const kernel_source::Parameter& parameter,
+                                   const std::optional<Element>& whole) {
+  if (!parameter.pointer || !whole) return std::nullopt;
+  const std::vector<Field> members =
+      members_in_source(source.all, source.language.key == "opencl", unqualified(parameter.type), {});
+  if (members.empty()) return std::nullopt;
+  const ElementType type = members.front().type;
+  const auto size = static_cast<int>(size_of(type)), width = static_cast<int>(members.size());
+  const bool same = std::ranges::all_of(members, [&](const Field& field) { return field.type == type; });
+  if (!same || !to_string(type).starts_with("float") || width * size != whole->width) return std::nullopt;
+  return Element{to_string(type), width};
+}
+
 std::string structure(const DraftSource& source, const ProblemNames& names, const Structure& whole, Guesses& guesses) {
   std::string lines = fmt::format("  {{ name = \"{}\", type = \"{}\", fields = [\n", whole.name, whole.type);
   for (std::size_t i = 0; i < whole.members.size(); ++i) {
@@ -471,13 +487,17 @@ DraftArguments derive_arguments(const DraftSource& source, const ProblemNames& n
     }
     const kernel_source::Parameter& parameter = source.parameters[number];
     const std::string type = resolved(names.types, parameter.type);
-    const auto element = element_of(type);
+    auto element = element_of(type);
     if (!element && source.language.for_host && contains(type, {"std::", "<"}))
       throw UserError(fmt::format(
           "{}: the parameter \"{}\" of {} is a {}; a problem passes numbers and pointers: write a function that takes "
           "these, such as {}.data() and its length, and calls this one",
           source.file.string(), parameter.name, source.kernel.name, parameter.type, parameter.name));
-    const bool structure = type.starts_with("uint8[");  // add_structures
+    bool structure = type.starts_with("uint8[");  // add_structures
+    if (const auto members = of_one_type(source, parameter, element); structure && members) {
+      element = members;
+      structure = false;
+    }
     if (!element || (structure && !parameter.pointer)) {
       if (contains(type, {"image", "sampler", "texture", "cudaTextureObject_t", "surface"}))
         throw UserError(fmt::format(
