@@ -113,7 +113,7 @@ TEST_F(HiprtcTest, CompileErrorsCarryTheCompilersWordsAndPlace) {
   EXPECT_THAT(message, testing::StartsWith("kernel.hip:2:10: error:"));
   EXPECT_THAT(message, HasSubstr("undeclared_name"));
   EXPECT_THAT(message, testing::Not(HasSubstr("comgr-"))) << "the folder of that time makes every failure another";
-  EXPECT_THAT(description_of(job("__global__ void f() {}", "g<3>")), HasSubstr("undeclared identifier 'g'"));
+  EXPECT_THAT(description_of(job("__global__ void f() {}", "g<3>")), HasSubstr("g<3>"));
 }
 
 TEST_F(HiprtcTest, TooMuchStaticSharedMemoryIsACompileFault) {

@@ -88,6 +88,12 @@ TEST_F(NvrtcTest, CompileErrorsCarryTheCompilersWordsAndPlace) {
 }
 
 TEST_F(NvrtcTest, AMissingFunctionIsACompileFault) {
+  try {
+    open_compiler("cuda:sm_90")->compile(job("__global__ void forces(float* x) {}\nint main() {}", "force"));
+    FAIL();
+  } catch (const device::Mismatch& error) {
+    EXPECT_THAT(error.what(), HasSubstr("forces"));
+  }
   EXPECT_EQ(fault_of([] { open_compiler("cuda:sm_90")->compile(job("__global__ void f() {}", "g<3>")); }),
             DeviceFault::compile);
 }

@@ -7,7 +7,9 @@
 #include <array>
 
 #include "base/kernel_source/device_code.hpp"
+#include "base/kernel_source/outline.hpp"
 #include "base/process/environment.hpp"
+#include "base/text.hpp"
 #include "device/entries.hpp"
 #include "problem/files/includes.hpp"
 
@@ -207,6 +209,24 @@ bool add_refused_headers(const CompileJob& job, const std::string& source, std::
   return headers.size() > before;
 }
 
+/// Throws if the compiler does not know the job's function, and neither the source nor its headers name it.
+void require_function(const CompileJob& job, const std::string& source_name, std::string_view log) {
+  std::string name = job.function.substr(0, job.function.find('<'));
+  if (const std::size_t scope = name.rfind("::"); scope != std::string::npos) name.erase(0, scope + 2);
+  name = trimmed(name);
+  if (log.find(fmt::format("\"{}\"", name)) == std::string_view::npos &&
+      log.find(fmt::format("'{}'", name)) == std::string_view::npos)
+    return;
+  std::string all = job.source;
+  for (const IncludedFile& file : included_files(job.source, job.include_folders)) all += "\n" + file.text;
+  if (kernel_source::identifiers_in(all).contains(name) || all.find("##") != std::string::npos) return;
+  std::vector<std::string> kernels;
+  for (const kernel_source::Function& function : kernel_source::outline_of(all).functions)
+    if (function.head.find("__global__") != std::string::npos) kernels.push_back(function.name);
+  throw device::Mismatch(fmt::format("{} has no kernel \"{}\"{}", source_name, job.function, suggestion(name, kernels)),
+                         0, NVRTC_ERROR_COMPILATION);
+}
+
 }  // namespace
 
 std::unique_ptr<Program> compiled_program(const Api& api, const CompileJob& job, const std::string& name,
@@ -222,7 +242,10 @@ std::unique_ptr<Program> compiled_program(const Api& api, const CompileJob& job,
       const std::string missing = missing_header(log);
       const bool lacks = is_for_host(missing) && !has(headers, missing), refuses = refuses_host_code(log);
       const bool added = refuses && add_refused_headers(job, source, log, headers);
-      if (!lacks && !added && !(refuses && whole)) throw;
+      if (!lacks && !added && !(refuses && whole)) {
+        require_function(job, name, log);
+        throw;
+      }
       if (whole)
         source = kernel_source::device_code_of(without_host_headers(std::move(source), headers));
       else if (lacks)

@@ -121,6 +121,8 @@ class HipCompiler : public Compiler {
     std::unique_ptr<nvrtc::Program> program;
     try {
       program = nvrtc::compiled_program(api(), job, name, {}, options, result.log);
+    } catch (const device::Mismatch&) {
+      throw;
     } catch (const DeviceError& error) {
       throw DeviceError(error.fault(), with_source_name(error.what(), name), error.native_code());
     }
