@@ -20,6 +20,10 @@ enum Mode { SUM, MAXIMUM };
 typedef struct { float x; } Body;
 typedef enum { SMALL, LARGE } Size;
 static struct { int unused; } state;
+static_assert(BLOCK * PER <= 4096, "too much work");
+static_assert(sizeof(Options) > 4, "of the host");
+constexpr int kLimit = 8, kHalf = kLimit / 2;
+static_assert(BLOCK <= kHalf, "constants");
 std::vector<float> data;
 void check(cudaError_t error);
 namespace detail {
@@ -50,13 +54,15 @@ TEST(DeviceCode, KeepsWhatKernelsUse) {
        {"using real = float;", "kWidth = 4", "struct alignas(16) Cell { real value[kWidth]; };",
         "enum Mode { SUM, MAXIMUM };", "typedef struct { float x; } Body;", "typedef enum { SMALL, LARGE } Size;",
         "constexpr int doubled", "DEVICE real twice", "#include <vector>",
-        "template <class T> __global__ void kernel(Cell* cells, T* data) {", "namespace detail {"})
+        "template <class T> __global__ void kernel(Cell* cells, T* data) {", "namespace detail {",
+        "static_assert(BLOCK * PER <= 4096,", "static_assert(BLOCK <= kHalf,", "kLimit = 8"})
     EXPECT_TRUE(has(code, part)) << part;
 }
 
 TEST(DeviceCode, LeavesOutHostCodeInItsLines) {
   const std::string code = device_code_of(kProgram);
-  for (const char* part : {"main", "launch(", "<<<", "Options", "std::vector<float> data", "check", "thrust", "state"})
+  for (const char* part :
+       {"main", "launch(", "<<<", "Options", "std::vector<float> data", "check", "thrust", "state", "sizeof(Options)"})
     EXPECT_FALSE(has(code, part)) << part;
   EXPECT_EQ(code.size(), kProgram.size());
   EXPECT_EQ(code.find("__global__"), kProgram.find("__global__"));

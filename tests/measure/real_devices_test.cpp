@@ -100,7 +100,7 @@ TEST_P(RealDevice, AKernelThatStaysInsideIsRight) {
 TEST_P(RealDevice, WritingPastTheEndIsAWrongResultWithTheArgumentsName) {
   const Measurement m = measure(copying("out[i] = in[i]; out[i + COUNT] = 1;"));
   EXPECT_EQ(m.status, Status::wrong_result);
-  EXPECT_EQ(m.message, "argument \"out\" is written outside of its buffer, at element 1024 (it has 1024)");
+  EXPECT_THAT(m.message, HasSubstr("argument \"out\" is written outside of its buffer, at element 1024 (it has 1024)"));
   EXPECT_FALSE(m.value("time"));
 }
 

@@ -2,6 +2,7 @@
 #include "error_of.hpp"
 #include "problem/document/problem_document.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -62,6 +63,28 @@ TEST(LoadProblem, ReadsExecutionParameters) {
   EXPECT_EQ(problem.execution_parameters[2].low, 150);
   EXPECT_EQ(problem.execution_parameters[2].high, 250);
   EXPECT_EQ(problem.execution_parameters[2].step, 25);
+}
+
+// Elements that a configuration does not write decide no minimum.
+TEST(LoadProblem, OutputsComparedByMinimumOrMaximumBeginWithTheNeutralElement) {
+  const auto begin = [](const char* type, const char* how, const char* more) {
+    return parse_problem(fmt::format("[kernel]\nfunction = \"f\"\nsource = {{ c = {{ text = \"void f(void) {{}}\" }} "
+                                     "}}\narguments = [{{ name = "
+                                     "\"p\", type = \"{}\", count = 4, access = \"write\"{} }}]\n[parameters]\nA = "
+                                     "[1]\n[verification]\ncompare = {{ p = \"{}\" }}\n",
+                                     type, more, how),
+                         "p.toml")
+        .kernel()
+        .arguments[0]
+        .fill.value;
+  };
+  EXPECT_EQ(begin("int32", "min", ""), 2147483647);
+  EXPECT_EQ(begin("int32", "max", ""), -2147483648.0);
+  EXPECT_GT(begin("float32", "min", ""), 1e38);
+  EXPECT_LT(begin("float16", "max", ""), -6e4);
+  EXPECT_LT(begin("int64", "min", ""), 9223372036854775807.0);
+  EXPECT_EQ(begin("float32", "sum", ""), 0);
+  EXPECT_EQ(begin("float32", "min", ", fill = 7"), 7);
 }
 
 TEST(LoadProblem, ReadsKernelArgumentsAndVerification) {

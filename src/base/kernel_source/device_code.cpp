@@ -128,6 +128,21 @@ void keep_used(std::vector<Declaration>& declarations, const std::vector<Macro>&
 
 }  // namespace
 
+/// Keeps each static_assert, which may forbid a configuration, with what it names, unless that is of the host.
+void keep_assertions(const std::string& text, std::vector<Declaration>& declarations) {
+  for (Declaration& assertion : declarations) {
+    if (!head_of(text, assertion.part).starts_with("static_assert") || assertion.used.contains("std")) continue;
+    std::vector<Declaration*> named;
+    for (Declaration& other : declarations)
+      if (!other.kept && contains_any(assertion.used, other.names)) named.push_back(&other);
+    if (std::ranges::any_of(
+            named, [](const Declaration* one) { return one->kind == Kind::host || one->used.contains("std"); }))
+      continue;
+    assertion.kept = true;
+    for (Declaration* one : named) one->kept = true;
+  }
+}
+
 std::string device_code_of(std::string_view source, const Identifiers& used) {
   const std::string text = blank_comments(source);
   const Outline outline = outline_of(source);
@@ -135,6 +150,8 @@ std::string device_code_of(std::string_view source, const Identifiers& used) {
   const Identifiers marks = marks_of(outline);
   std::vector<Declaration> declarations;
   for (const Part& part : declarations_in(text, outline)) declarations.push_back(declaration_of(text, part, marks));
+  keep_used(declarations, outline.macros, used);
+  keep_assertions(text, declarations);
   keep_used(declarations, outline.macros, used);
   std::string result(source);
   std::string kept;

@@ -122,7 +122,7 @@ class HostCompiler : public Compiler {
   }
 
   std::string identity() const override {
-    std::string text = "host | " + device::processor_name();
+    std::string text = "host, C with libm | " + device::processor_name();
     for (const Language language : {Language::c, Language::cpp, Language::fortran}) {
       auto command = command_for(language);
       command.emplace_back("--version");
@@ -199,6 +199,7 @@ class HostCompiler : public Compiler {
     command.insert(command.end(), {"-o", object, source});
     for (const std::string& option : job.options)  // of a library the linker takes what is missing by then
       if (option.starts_with("-l")) command.push_back(option);
+    if (job.language == Language::c) command.emplace_back("-lm");  // and its vector functions, as C++ has
     if (fortran) {
       const std::string call = folder.file("call.c"), call_object = folder.file("call.o");
       write_source(call, call_of_fortran(job));

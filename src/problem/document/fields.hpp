@@ -365,6 +365,9 @@ Json buffers_type(Schema& schema);
 Kernel read_kernel(const Table& table);
 Node write(const Kernel& kernel, Form form);
 Verification read_verification(const Table& table, const std::vector<Kernel>& kernels);
+/// Lets outputs that begin with zeros and are compared by their minimum or maximum begin with the greatest or least
+/// number of their type, so that elements which a configuration does not write decide neither.
+void begin_with_neutral_elements(const Verification& verification, std::vector<Kernel>& kernels);
 /// `own_arguments`: the reference kernel has arguments of its own instead of those of the kernel.
 Node write(const Verification& verification, Form form, bool own_arguments);
 Json verification_type(Schema& schema);

@@ -2,12 +2,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <set>
+#include <type_traits>
 
+#include "base/half.hpp"
 #include "base/hash.hpp"
 #include "problem/checks.hpp"
 #include "problem/document/fields.hpp"
 #include "problem/document/problem_document.hpp"
+#include "problem/element_type.hpp"
 #include "problem/files/base64.hpp"
 #include "problem/files/includes.hpp"
 #include "problem/files/source_text.hpp"
@@ -851,6 +856,30 @@ const std::vector<Field<Verification>>& fields<Verification>() {
       written_if<T>([](const T& from) { return from.kind == Check::files; },
                     field<T>("files", &T::files, "A file of raw little-endian elements for each output"))};
   return table;
+}
+
+void begin_with_neutral_elements(const Verification& verification, std::vector<Kernel>& kernels) {
+  for (Kernel& kernel : kernels)
+    for (Argument& argument : kernel.arguments) {
+      const auto how = verification.compare.find(argument.name);
+      Fill& fill = argument.fill;
+      if (how == verification.compare.end() || argument.access != Access::write || fill.kind != Fill::Kind::constant ||
+          fill.value != 0 || (how->second != Compare::minimum && how->second != Compare::maximum))
+        continue;
+      fill.value = with_type(argument.type, [&]<class T>(T) {
+        constexpr double kGreatestHalf = 65504;
+        const bool least = how->second == Compare::maximum;
+        if constexpr (std::is_same_v<T, Half>) {
+          return least ? -kGreatestHalf : kGreatestHalf;
+        } else {
+          using Limits = std::numeric_limits<T>;
+          if (least) return static_cast<double>(Limits::lowest());
+          // of 64-bit integers the greatest number that a double holds
+          const auto greatest = static_cast<double>(Limits::max());
+          return Limits::digits > 53 && Limits::is_integer ? std::nextafter(greatest, 0.0) : greatest;
+        }
+      });
+    }
 }
 
 Verification read_verification(const Table& table, const std::vector<Kernel>& kernels) {

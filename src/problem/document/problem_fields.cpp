@@ -150,6 +150,7 @@ const std::vector<Field<Problem>>& fields<Problem>() {
             "verification", "How outputs are checked", verification_type,
             [](const Table& at, const Node&, T& to) {
               to.verification = read_verification(*at.optional_table("verification"), to.kernels);
+              begin_with_neutral_elements(to.verification, to.kernels);
             },
             [](const T& from, Form form) {
               return from.program ? Node() : write(from.verification, form, from.has_named_kernels());
