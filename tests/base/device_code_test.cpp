@@ -12,6 +12,7 @@ constexpr std::string_view kProgram = R"(#include <thrust/device_vector.h>
 #define DEVICE __device__ __forceinline__
 #define WIDTH kWidth
 using namespace std;
+using namespace std::chrono;
 using real = float;
 const int kWidth = 4, kUnused = 3;
 struct Options { std::string name; int count; };
@@ -20,6 +21,7 @@ enum Mode { SUM, MAXIMUM };
 typedef struct { float x; } Body;
 typedef enum { SMALL, LARGE } Size;
 static struct { int unused; } state;
+struct Timer { cudaEvent_t cells, data; };
 static_assert(BLOCK * PER <= 4096, "too much work");
 static_assert(sizeof(Options) > 4, "of the host");
 constexpr int kLimit = 8, kHalf = kLimit / 2;
@@ -61,8 +63,8 @@ TEST(DeviceCode, KeepsWhatKernelsUse) {
 
 TEST(DeviceCode, LeavesOutHostCodeInItsLines) {
   const std::string code = device_code_of(kProgram);
-  for (const char* part :
-       {"main", "launch(", "<<<", "Options", "std::vector<float> data", "check", "thrust", "state", "sizeof(Options)"})
+  for (const char* part : {"main", "launch(", "<<<", "Options", "std::vector<float> data", "check", "thrust", "Timer",
+                           "state", "sizeof(Options)", "chrono"})
     EXPECT_FALSE(has(code, part)) << part;
   EXPECT_EQ(code.size(), kProgram.size());
   EXPECT_EQ(code.find("__global__"), kProgram.find("__global__"));

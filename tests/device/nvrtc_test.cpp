@@ -220,6 +220,23 @@ int main() {
   }
 }
 
+TEST_F(NvrtcTest, TypesThatNvccKnowsWithoutAHeaderAreDeclared) {
+  auto f =
+      job("#include <chrono>\nusing namespace std::chrono;\n"
+          "__global__ void f(int64_t* x, uint n, ushort* y) { if (threadIdx.x < n) x[0] = y[0]; }\nint main() {}\n",
+          "f");
+  f.arguments = {};
+  EXPECT_TRUE(is_cubin(open_compiler("cuda:sm_90")->compile(f).bytes));
+}
+
+TEST_F(NvrtcTest, HeadersOfCudasStandardLibraryServeThoseOfTheHosts) {
+  if (nvrtc::include_folders().empty()) GTEST_SKIP() << "no CUDA headers";
+  const char* source =
+      "#include <type_traits>\n#include <limits>\ntemplate <class T> __global__ void f(T* x) {\n"
+      "  if constexpr (std::is_same<T, float>::value) x[0] = std::numeric_limits<T>::max();\n}\n";
+  EXPECT_TRUE(is_cubin(open_compiler("cuda:sm_90")->compile(job(source, "f<float>")).bytes));
+}
+
 TEST_F(NvrtcTest, AnArchitectureNewerThanTheCompilerGetsIntermediateCode) {
   const auto compiler = open_compiler("cuda:sm_999");
   EXPECT_THAT(compiler->identity(), HasSubstr("compute_"));

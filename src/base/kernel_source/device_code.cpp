@@ -60,7 +60,9 @@ Kind kind_of(std::string_view head, bool is_function) {
       return Kind::constant_function;
     if (is_function) return Kind::host;
   }
-  if (head.starts_with("using namespace")) return Kind::namespaces;
+  // namespaces in std, such as chrono, are of the host
+  if (head.starts_with("using namespace"))
+    return words.contains("std") && words.size() > 3 ? Kind::host : Kind::namespaces;
   static const Identifiers kKept{"constexpr", "const", "typedef", "using",    "struct",
                                  "class",     "union", "enum",    "namespace"};
   return contains_any(words, kKept) ? Kind::type : Kind::host;
@@ -98,7 +100,10 @@ Declaration declaration_of(const std::string& text, const Part& part, const Iden
   if (!part.function.empty())
     found.names = {part.function};
   else if (found.kind == Kind::type)
-    found.names = identifiers_in(head.find("enum") != std::string_view::npos ? whole : head.substr(0, head.find('=')));
+    // all of an enumeration and of "const int a = 1, b = 2;", not the members of a structure
+    found.names = !found.used.contains("std") && (part.brace == part.end || head.find("enum") != std::string_view::npos)
+                      ? found.used
+                      : identifiers_in(head.substr(0, head.find('=')));
   if (const std::size_t behind = whole.rfind('}'); found.kind == Kind::type && behind != std::string_view::npos)
     found.names.merge(identifiers_in(whole.substr(behind)));
   for (const char* keyword : {"constexpr", "const",  "typedef", "using",    "struct", "class", "union", "enum",

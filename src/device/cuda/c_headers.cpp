@@ -1,5 +1,7 @@
 #include "device/cuda/c_headers.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <iterator>
@@ -124,16 +126,31 @@ const Header kHeaders[] = {
 
 }  // namespace
 
-std::vector<Header> c_headers(const std::vector<std::string>& options) {
-  std::vector<Header> found;
-  std::ranges::copy_if(kHeaders, std::back_inserter(found), [&](const Header& header) {
-    return std::ranges::none_of(options, [&](const std::string& option) {
+std::vector<Header> headers_for(const std::vector<std::string>& options) {
+  const auto exists = [&](const std::string& name) {
+    return std::ranges::any_of(options, [&](const std::string& option) {
       std::error_code ignored;
       return option.starts_with("-I") &&
-             std::filesystem::exists(std::filesystem::path(option.substr(2)) / header.name, ignored);
+             std::filesystem::exists(std::filesystem::path(option.substr(2)) / name, ignored);
     });
-  });
+  };
+  std::vector<Header> found;
+  std::ranges::copy_if(kHeaders, std::back_inserter(found), [&](const Header& header) { return !exists(header.name); });
+  for (const char* name : {"array", "bit", "complex", "functional", "limits", "tuple", "type_traits", "utility"}) {
+    const std::string of_cuda = fmt::format("cuda/std/{}", name);
+    if (!exists(name) && exists(of_cuda))
+      found.push_back(
+          {name,
+           fmt::format("#pragma once\n#include <{}>\nnamespace std {{ using namespace cuda::std; }}\n", of_cuda)});
+  }
   return found;
+}
+
+std::string types_of_nvcc() {
+  return fmt::format(
+      "{}\ntypedef unsigned int uint; typedef unsigned short ushort; typedef unsigned long ulong; typedef "
+      "long ssize_t;\n",
+      std::string_view(kIntegers).substr(std::string_view(kIntegers).find('\n')));
 }
 
 bool is_for_host(std::string_view header) {

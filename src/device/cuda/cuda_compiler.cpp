@@ -96,7 +96,7 @@ class CudaCompiler : public Compiler {
     Binary result;
     const std::unique_ptr<nvrtc::Program> compiled =
         nvrtc::compiled_program(api(), job, job.source_name.empty() ? "kernel.cu" : job.source_name,
-                                nvrtc::c_headers(options), options, result.log);
+                                nvrtc::headers_for(options), options, result.log);
     const nvrtc::Program& program = *compiled;
     result.entry = program.lowered_name(job.function);
     if (result.entry.empty())

@@ -177,6 +177,13 @@ bool refuses_host_code(std::string_view log) {
   return false;
 }
 
+bool lacks_types(std::string_view log) {
+  for (const char* type : {"int8_t", "int16_t", "int32_t", "int64_t", "uint8_t", "uint16_t", "uint32_t", "uint64_t",
+                           "size_t", "ssize_t", "uint", "ushort", "ulong"})
+    if (log.find(fmt::format("identifier \"{}\" is undefined", type)) != std::string_view::npos) return true;
+  return false;
+}
+
 bool has(const std::vector<Header>& headers, const std::string& name) {
   return std::ranges::find(headers, name, &Header::name) != headers.end();
 }
@@ -233,7 +240,7 @@ std::unique_ptr<Program> compiled_program(const Api& api, const CompileJob& job,
                                           std::vector<Header> headers, const std::vector<std::string>& options,
                                           std::string& log) {
   std::string source = job.source;
-  for (bool whole = true;; whole = false) {
+  for (bool whole = true, typed = false;; whole = false) {
     auto program = std::make_unique<Program>(api, source, name, headers);
     try {
       program->compile(job.function, options, log);
@@ -242,10 +249,13 @@ std::unique_ptr<Program> compiled_program(const Api& api, const CompileJob& job,
       const std::string missing = missing_header(log);
       const bool lacks = is_for_host(missing) && !has(headers, missing), refuses = refuses_host_code(log);
       const bool added = refuses && add_refused_headers(job, source, log, headers);
-      if (!lacks && !added && !(refuses && whole)) {
+      const bool untyped = !typed && lacks_types(log);
+      if (!lacks && !added && !untyped && !(refuses && whole)) {
         require_function(job, name, log);
         throw;
       }
+      if (untyped) source = fmt::format("{}#line 1 \"{}\"\n{}", types_of_nvcc(), name, source);
+      typed = typed || untyped;
       if (whole)
         source = kernel_source::device_code_of(without_host_headers(std::move(source), headers));
       else if (lacks)
