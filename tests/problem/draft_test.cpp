@@ -773,6 +773,76 @@ TEST_F(Draft, TakesTheGridHoweverTheHostDivides) {
     EXPECT_EQ(grid(host), 20) << host;
 }
 
+// The divisor is the block's size with one element per thread only, which is the default here.
+TEST_F(Draft, TakesTheWholeDivisorOfTheLaunch) {
+  const auto drafted = [&](const std::string& block, const std::string& launch) {
+    return draft("k.cu",
+                 "#ifndef BLOCK\n#define BLOCK 256\n#endif\n#ifndef PER\n#define PER 1\n#endif\n"
+                 "__global__ void k(int n, const float* x, float* y) {\n  int i = blockIdx.x * " +
+                     block + " * PER + threadIdx.x;\n  for (int k = 0; k < PER; ++k, i += " + block +
+                     ")\n    if (i < n) y[i] = x[i];\n}\nint main() {\n  int n = 1000000;\n  " + launch + "\n}\n");
+  };
+  const auto blocks = [&](const std::string& block, const std::string& host) {
+    const std::string text = drafted(block, host).text;
+    EXPECT_THAT(text, Not(ContainsRegex("(grid|global) = [^\n]*CHECK"))) << text;
+    const Problem problem = parse_problem(text, folder_ / "p.toml");
+    EXPECT_EQ(problem.restrictions.size(), 1u) << text;
+    const Launch& launch = problem.kernel().launch;
+    const Constants values{{"N_SIZE", Value(1000000)}, {"BLOCK", Value(64)}, {"PER", Value(4)}};
+    return launch.grid.empty() ? (launch.global.at(0).evaluate(values).as_integer() + 63) / 64
+                               : launch.grid[0].evaluate(values).as_integer();
+  };
+  for (const char* host : {"k<<<(n + BLOCK * PER - 1) / (BLOCK * PER), BLOCK>>>(n, x, y);",
+                           "k<<<(n - 1) / (PER * BLOCK) + 1, BLOCK>>>(n, x, y);",
+                           "const int per = BLOCK * PER, blocks = (n + per - 1) / per; k<<<blocks, BLOCK>>>(n, x, y);"})
+    EXPECT_EQ(blocks("BLOCK", host), 3907) << host;
+  EXPECT_EQ(blocks("blockDim.x", "k<<<(n + 256 * PER - 1) / (256 * PER), 256>>>(n, x, y);"), 3907);
+}
+
+// With the default of one element per thread, all these launches start as many blocks as the body needs.
+TEST_F(Draft, ComparesTheLaunchWithOtherValuesOfItsParameters) {
+  const auto launch = [&](const std::string& position, const std::string& grid) {
+    const std::string text =
+        draft("k.cu",
+              "#ifndef BLOCK\n#define BLOCK 256\n#endif\n#ifndef PER\n#define PER 1\n#endif\n"
+              "__global__ void k(int n, float* y) {\n  const int i = " +
+                  position +
+                  ";\n  for (int k = 0; k < PER; ++k)\n    if (i + k < n) y[i + k] = k;\n}\nint main() {\n"
+                  "  int n = 1000000;\n  k<<<" +
+                  grid + ", BLOCK>>>(n, y);\n}\n")
+            .text;
+    return text.substr(text.find("[kernel.launch]"));
+  };
+  const std::string thread = "blockIdx.x * BLOCK + threadIdx.x", whole = "(n + BLOCK * PER - 1) / (BLOCK * PER)";
+  EXPECT_THAT(launch(thread, "(n + BLOCK - 1) / BLOCK"), HasSubstr("global = [\"N_SIZE\"]"));
+  EXPECT_THAT(launch(thread, whole), HasSubstr("// (BLOCK * PER)"));
+  EXPECT_THAT(launch("(" + thread + ") * PER", whole), Not(HasSubstr("CHECK")));
+  EXPECT_THAT(launch("(" + thread + ") * PER", "(n * PER + BLOCK - 1) / BLOCK"),
+              ContainsRegex("(grid|global) = [^\n]*CHECK[^\n]*PER = 2[^\n]*1954[^\n]*7813"));
+}
+
+TEST_F(Draft, WritesRestrictionsThatTheDefaultsSatisfy) {
+  const auto drafted = [&](int per) {
+    return draft("k.cl",
+                 fmt::format("#ifndef ROWS\n#define ROWS {}\n#endif\n"
+                             "kernel void k(int n, global const float* a, global float* y) {{\n"
+                             "  const int r0 = get_global_id(0) * ROWS;\n  float s[ROWS] = {{0}};\n"
+                             "  for (int k = 0; k < n; ++k)\n    for (int r = 0; r < ROWS; ++r) s[r] += a[(r0 + "
+                             "r) * n + k];\n  for (int r = 0; r < ROWS; ++r) y[r0 + r] = s[r];\n}}\n",
+                             per));
+  };
+  const Problem rows = parse_problem(drafted(4).text, folder_ / "p.toml");
+  Constants defaults = rows.constants;
+  for (const Parameter& parameter : rows.parameters)
+    defaults.insert_or_assign(parameter.name, *parameter.default_value);
+  EXPECT_TRUE(std::ranges::any_of(rows.restrictions, [&](const Restriction& one) {
+    return one.expression.text().find("ROWS") != std::string::npos && one.expression.evaluate(defaults).truthy();
+  }));
+  const ProblemDraft none = drafted(7);  // no block has a whole number of rows
+  EXPECT_THAT(none.text, Not(ContainsRegex("restrictions = [^\n]*ROWS")));
+  EXPECT_THAT(none.questions, Contains(AllOf(HasSubstr("restrictions"), HasSubstr("ROWS"))));
+}
+
 TEST_F(Draft, AQuotientOfAPositionDoesNotBoundTheThreads) {
   const auto launch = [&](const std::string& body, const std::string& host) {
     const std::string text =
@@ -1776,7 +1846,7 @@ TEST_F(Draft, TakesALoopOverTheElementsOfAThreadForItsWork) {
   const Problem loop = parse_problem(drafted("get_global_id(0) * EACH + k").text, folder_ / "f.toml");
   ASSERT_EQ(loop.kernel().launch.global.size(), 1u);
   EXPECT_THAT(loop.kernel().launch.global[0].text(), HasSubstr("EACH"));
-  EXPECT_THAT(drafted("get_global_id(0) + k % EACH").questions, Contains(HasSubstr("EACH, which"))) << "not known";
+  EXPECT_THAT(drafted("get_global_id(0) + k % EACH").text, HasSubstr("as the launch in run.py")) << "not known";
 }
 
 TEST_F(Draft, TakesElementsThatLieABlockApartForTheWorkOfAThread) {

@@ -252,7 +252,7 @@ std::string launched_local_count(const DraftSource& source, const ProblemNames& 
   std::smatch found;
   if (argument.size() > 400 || !std::regex_match(argument, found, kLocal)) return {};
   const std::string count = count_in(source, names, geometry.block, found[1].str(), element, mark);
-  if (count.empty() || !kernel_source::identifiers_in(count).empty()) return count;
+  if (count.empty() || !names_in(count).empty()) return count;
   long values = element.width;
   for (const std::string& threads : source.launch.block) values *= source.value(threads).value_or(0);
   if (Expression::parse(count).evaluate_real([](std::string_view) { return nullptr; }) == values) return {};
@@ -299,7 +299,7 @@ Rest local_memory(const DraftSource& source, const ProblemNames& names, const Ge
 std::optional<double> value_at_launch(const DraftSource& source, const ProblemNames& names,
                                       const std::string& expression) {
   std::map<std::string, Value, std::less<>> values;
-  for (const std::string& name : kernel_source::identifiers_in(expression)) {
+  for (const std::string& name : names_in(expression)) {
     const std::string* const size = names.source_of(name);
     const auto value = size ? whole_number(source.launched_number(*size)) : std::nullopt;
     if (!value) return std::nullopt;

@@ -206,7 +206,11 @@ class GeometryReader {
       position.of_block = true;
       blocks_.emplace_back("1");
     }
-    if (source_.launch.grid.empty() && is_known(position.apart)) position.factor = position.apart;
+    const SourceLaunch& launch = source_.launch;
+    const bool launch_divides = dimension < launch.grid.size() && !names_block(launch, launch.grid[dimension]) &&
+                                contains(launch.grid[dimension], {"/"}) &&
+                                kernel_source::identifiers_in(launch.grid[dimension]).contains(position.apart);
+    if ((launch.grid.empty() || launch_divides) && is_known(position.apart)) position.factor = position.apart;
     const std::string covered = one_thread ? blocks_.back() : read_block(position, d, required);
     positions_.push_back({position, covered, one_thread});
   }
@@ -279,7 +283,7 @@ class GeometryReader {
     if (positions && (!launched || whole_number(*launched)))
       launched = size_of_blocks(launched_blocks(source_, dimension), *positions, reach);
     if (!launched) return;
-    const auto sizes = kernel_source::identifiers_in(*launched), present = kernel_source::identifiers_in(reach);
+    const auto sizes = names_in(*launched), present = names_in(reach);
     const auto is_size = [&](const auto& name) { return names_.source_of(name) && !present.contains(name); };
     if (sizes.empty() || !std::ranges::all_of(sizes, is_size)) return;
     launched_reach_ +=
@@ -450,11 +454,11 @@ class GeometryReader {
     const std::string& launched = source_.launch.shared_memory_bytes;
     std::string mark;
     if (const auto bytes = in_terms_of_problem(source_, names_, launched, blocks_, &mark); bytes && !bytes->empty()) {
-      if (kernel_source::identifiers_in(*bytes).empty())
+      if (names_in(*bytes).empty())
         mark = fmt::format("the number in {}, which follows no parameter", source_.launch_file());
       else if (!mark.empty())
         for (const std::string& block : blocks_)
-          if (!whole_number(block) && !kernel_source::identifiers_in(*bytes).contains(block))
+          if (!whole_number(block) && !names_in(*bytes).contains(block))
             mark += fmt::format("; it does not follow {}", block);
       return fmt::format(
           "shared_memory_bytes = \"{}\"{}\n", *bytes,
@@ -477,8 +481,7 @@ class GeometryReader {
   /// Returns the parameters that positions in the kernel depend on and a grid, or the threads, and the block do not
   /// name.
   std::set<std::string> parameters_without(const std::vector<std::string>& extent) const {
-    const auto given =
-        kernel_source::identifiers_in(fmt::format("{} {}", fmt::join(extent, " "), fmt::join(blocks_, " ")));
+    const auto given = names_in(fmt::format("{} {}", fmt::join(extent, " "), fmt::join(blocks_, " ")));
     std::set<std::string> missing;
     for (const std::string& position : source_.use.positions())
       for (const std::string& name : kernel_source::identifiers_in(position))
@@ -534,11 +537,14 @@ class GeometryReader {
     return source_.value(name);
   }
 
-  /// Returns the value of an expression of the problem at the launch, as far as its names have one.
-  std::optional<long> number_at_launch(const std::string& expression) const {
+  /// Returns the value of an expression of the problem at the launch, as far as its names have one. `others`: values of
+  /// names that have another one.
+  std::optional<long> number_at_launch(const std::string& expression,
+                                       const std::map<std::string, long>& others = {}) const {
     std::map<std::string, Value, std::less<>> values;
-    for (const std::string& name : kernel_source::identifiers_in(expression)) {
-      const auto value = value_at_launch(name);
+    for (const std::string& name : names_in(expression)) {
+      const auto other = others.find(name);
+      const auto value = other == others.end() ? value_at_launch(name) : other->second;
       if (!value) return std::nullopt;
       values.emplace(name, Value(*value));
     }
@@ -565,6 +571,9 @@ class GeometryReader {
                                    "xyz"[d], *blocks * *threads, *blocks, *threads, source_.launch_file())};
       ++equal;
     }
+    std::vector<std::string> grid;
+    for (std::size_t d = 0; d < items_.size(); ++d) grid.push_back(rounded_up("(" + items_[d] + ")", blocks_[d]));
+    if (const std::string different = different_where_varied(grid); !different.empty()) return {false, different};
     return {equal > 0 && equal == items_.size(), {}};
   }
 
@@ -579,8 +588,38 @@ class GeometryReader {
     return {};
   }
 
+  /// Returns what a mark says of a parameter that the launch's grid names and with another value of which `grid` has
+  /// another number of blocks than the launch; empty where there is none. A block more or less is the rest of a size.
+  std::string different_where_varied(const std::vector<std::string>& grid) const {
+    constexpr long kSize = 1000000;  // where the source does not show it
+    for (std::size_t d = 0; d < std::min(grid.size(), source_.launch.grid.size()); ++d) {
+      std::string mark;
+      const bool number = whole_number(source_.launch.block_variable).has_value();
+      const auto launched = in_terms_of_problem(source_, names_, source_.launch.grid[d],
+                                                number ? std::vector<std::string>() : blocks_, &mark);
+      if (!launched) continue;
+      std::map<std::string, long> values;
+      for (const auto& [source, constant] : names_.sizes)
+        if (!value_at_launch(constant)) values[constant] = kSize;
+      for (const std::string& name : names_in(*launched)) {
+        const auto value = value_at_launch(name);
+        if (!value || names_.source_of(name)) continue;
+        for (const long other : {*value, 2 * *value}) {
+          values[name] = other;
+          const auto here = number_at_launch(grid[d], values), there = number_at_launch(*launched, values);
+          if (here && there && std::abs(*here - *there) > 1)
+            return fmt::format(
+                "with {} = {}, {} blocks in {} here, and {} in the launch in {}: compare what they cover", name, other,
+                *here, "xyz"[d], *there, source_.launch_file());
+        }
+        values.erase(name);
+      }
+    }
+    return {};
+  }
+
   bool has_parameter(const std::vector<std::string>& expressions) const {
-    const auto present = kernel_source::identifiers_in(fmt::format("{}", fmt::join(expressions, " ")));
+    const auto present = names_in(fmt::format("{}", fmt::join(expressions, " ")));
     return std::ranges::any_of(present, [&](const auto& name) { return names_.tunable.contains(name); });
   }
 
@@ -598,11 +637,14 @@ class GeometryReader {
     std::string taken = launched_reach_;
     const bool as_launched = take_grid(taken);
     if (as_launched || by_block_) geometry_.blocks_vary = has_parameter(grid_);
+    const std::string varied = different_where_varied(by_block_ || as_launched ? grid_ : std::vector<std::string>());
+    if (as_launched && !varied.empty()) taken += (taken.empty() ? "" : "; ") + varied;
     if (as_launched)
       return quoted("grid", grid_) +
              (taken.empty() ? "  # blocks, as the launch in " + source_.launch_file() : guesses_.check(taken, "grid")) +
              "\n";
-    if (taken.empty()) taken = other.empty() ? different_blocks() : other;
+    if (taken.empty()) taken = different.empty() ? different_blocks() : different;
+    if (taken.empty()) taken = varied;
     if (taken.empty())
       taken = fmt::format("what the launch covers; compare it and block with {}",
                           source_.launch.at == std::string::npos ? "the application's launch"

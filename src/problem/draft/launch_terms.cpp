@@ -61,6 +61,14 @@ std::optional<std::size_t> dimension_of(const DraftSource& source, const std::st
   return equal > 1 && *of != dimension ? std::nullopt : of;
 }
 
+/// Whether a divisor has a name that the block lacks, as "BLOCK * PER" has: its value may be the block's by chance.
+bool has_other_factor(const DraftSource& source, const std::string& divisor, const std::string& block) {
+  const auto present = kernel_source::identifiers_in(block + " " + source.set_to(block));
+  const auto others = kernel_source::identifiers_in(divisor);
+  return parts_of(divisor, "+-*").size() > 1 &&
+         std::ranges::any_of(others, [&](const std::string& name) { return !present.contains(name); });
+}
+
 /// Returns the constants of the arguments that the launch passes under a name or under one that is set to it.
 std::set<std::string> constants_of(const DraftSource& source, const ProblemNames& names, const std::string& word) {
   const SourceLaunch& launch = source.launch;
@@ -177,7 +185,7 @@ std::optional<std::string> in_terms_of_problem(const DraftSource& source, const 
     if (const std::string set = source.set_to(word);
         found.empty() && depth < kDeepest && !kernel_source::identifiers_in(without_casts(set)).empty()) {
       const auto whole = in_terms_of_problem(source, names, set, blocks, nullptr, depth + 1);
-      if (whole && !kernel_source::identifiers_in(*whole).empty()) found = fmt::format("({})", *whole);
+      if (whole && !names_in(*whole).empty()) found = fmt::format("({})", *whole);
     }
     if (found.empty())
       if (const auto value = source.value(word)) {
@@ -209,7 +217,7 @@ std::optional<std::string> launched_grid(const DraftSource& source, const Proble
                                          bool of_block, const std::vector<std::string>& blocks,
                                          std::vector<std::string>& restrictions, std::string* mark) {
   const std::string& body = source.kernel.body;
-  const std::vector<std::string> quotient = parts_of(without_parentheses(source.launch.grid[dimension]), "/");
+  std::vector<std::string> quotient = parts_of(without_parentheses(source.launch.grid[dimension]), "/");
   if (quotient.size() == 1 && quotient.front() == "1" &&
       !contains(body, {fmt::format("blockIdx.{}", "xyz"[dimension]), fmt::format("get_group_id({})", dimension),
                        fmt::format("get_global_id({})", dimension)}))
@@ -220,8 +228,9 @@ std::optional<std::string> launched_grid(const DraftSource& source, const Proble
   if (of_block || quotient.size() > 2 || parts_of(quotient[0], "+-").size() > 1 ||
       parts_of(quotient[1], "+-*").size() > 1)
     return std::nullopt;
+  quotient[1] = without_parentheses(quotient[1]);
   const auto of = dimension_of(source, quotient[1], dimension);
-  if (!of) return std::nullopt;
+  if (!of || has_other_factor(source, quotient[1], source.launch.block[*of])) return std::nullopt;
   const std::string& block = blocks[*of];
   if (!whole_number(block) && !kernel_source::identifiers_in(body).contains(block) &&
       !contains(body, {fmt::format("blockDim.{}", "xyz"[*of]), fmt::format("get_local_size({})", *of),

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <ranges>
 #include <regex>
 
 #include "base/files.hpp"
@@ -47,6 +48,48 @@ std::string head(const std::string& kernel, const std::vector<std::string>& rest
                        ? fmt::format("{{ expression = \"{}\", class = \"device_limit\" }}", restriction)
                        : fmt::format("\"{}\"", restriction));
   return list.empty() ? text : fmt::format("{}restrictions = [{}]\n", text, fmt::join(list, ", "));
+}
+
+/// Whether a restriction holds with the constants and the defaults of the parameters, or has other names.
+bool holds_by_default(const std::string& restriction, const ProblemNames& names) {
+  static const std::regex kDefault(R"(^(?:\{[^#]*default = |\[)?(-?\d{1,18})\b)");
+  Constants values;
+  for (const ProblemNames::Pairs* const list : {&names.constants, &names.parameters})
+    for (const auto& [name, text] : *list)
+      if (std::smatch found; std::regex_search(text, found, kDefault))
+        values.insert_or_assign(name, Value(std::stol(found[1].str())));
+  const Expression expression = Expression::parse(restriction);
+  const bool known = std::ranges::all_of(expression.names(), [&](const auto& name) { return values.contains(name); });
+  return !known || expression.evaluate(values).truthy();
+}
+
+/// Returns the restrictions that the defaults satisfy. Block sizes that the source does not state get smaller defaults
+/// to that end.
+std::vector<std::string> satisfied(std::vector<std::string> restrictions, const DraftSource& source,
+                                   ProblemNames& names, Guesses& guesses) {
+  const auto hold = [&] {
+    return std::ranges::all_of(restrictions, [&](const auto& one) { return holds_by_default(one, names); });
+  };
+  static const std::regex kDefault(R"(default = (\d{1,9}) \})");
+  for (auto& [name, text] : names.parameters | std::views::reverse) {
+    std::smatch found;
+    if (source.launch.at != std::string::npos || source.used.contains(name) || hold() ||
+        !std::regex_search(text, found, kDefault))
+      continue;
+    const std::string before = text;
+    for (long value = std::stol(found[1].str()) / 2; value > 0 && !hold(); value /= 2)
+      text = std::regex_replace(before, kDefault, fmt::format("default = {} }}", value));
+    const std::string chosen = text.substr(text.find("default = ") + 10);
+    const std::string list = text.substr(0, text.find("default"));
+    if (!hold() || ends_of(list, chosen.substr(0, chosen.find(' ')), list.size()).empty()) text = before;
+  }
+  std::erase_if(restrictions, [&](const std::string& restriction) {
+    const bool holds = holds_by_default(restriction, names);
+    if (!holds)
+      guesses.ask(fmt::format("restrictions: {} seems necessary, but the defaults do not satisfy it", restriction));
+    return !holds;
+  });
+  return restrictions;
 }
 
 std::string table(const char* name, const ProblemNames::Pairs& lines) {
@@ -137,9 +180,10 @@ ProblemDraft written(const DraftSource& source, const std::filesystem::path& fol
       fmt::format("{}{}{}", arguments.lines, geometry.table, fmt::join(geometry.restrictions, " "));
   if (names.substitute && ends_of(used, names.size(0), used.size()).empty()) names.sizes.erase(names.sizes.begin());
   add_sizes(source, geometry, names, guesses);
+  const std::vector<std::string> restrictions = satisfied(geometry.restrictions, source, names, guesses);
   const std::string compared = verification(arguments.sums, guesses);
-  return {head(source.kernel.name, geometry.restrictions) + guesses.remarks + "\n" +
-              table("constants", names.constants) + table("parameters", names.parameters) +
+  return {head(source.kernel.name, restrictions) + guesses.remarks + "\n" + table("constants", names.constants) +
+              table("parameters", names.parameters) +
               kernel_table(source, namespaces_of(source) + names.function, arguments.lines, folder) + geometry.table +
               options(source, flags) + compared,
           source.kernel.name, guesses.questions};

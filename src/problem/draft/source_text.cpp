@@ -175,6 +175,11 @@ std::string without_parentheses(const std::string& text) {
   return plain;
 }
 
+kernel_source::Identifiers names_in(std::string expression) {
+  std::ranges::replace(expression, '/', ' ');  // in C, "//" begins a comment
+  return kernel_source::identifiers_in(expression);
+}
+
 std::string launch_bound_in(const std::string& head) {
   const std::size_t at = head.find("__launch_bounds__"), open = at == std::string::npos ? at : head.find('(', at);
   const auto list = open == std::string::npos ? std::vector<std::string>() : list_at(head, open, ')');

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/kernel_source/identifiers.hpp"
+
 namespace ergotune::draft {
 
 /// Returns the positions behind each occurrence of a name in `text` before `end`.
@@ -24,6 +26,9 @@ std::vector<std::string> list_at(const std::string& text, std::size_t open, char
 std::vector<std::string> parts_of(const std::string& text, const char* separators);
 /// Returns "a * b" for "((a * b))".
 std::string without_parentheses(const std::string& text);
+
+/// Returns the names of an expression of a problem, in which "//" divides.
+kernel_source::Identifiers names_in(std::string expression);
 
 /// Returns "192" of `__launch_bounds__(192, 2)` in the head of a function; empty if it has none.
 std::string launch_bound_in(const std::string& head);
