@@ -974,6 +974,8 @@ extern "C" void t(float* out, const float* in, int n) {
   EXPECT_THAT(parameters(transpose), ElementsAre("SCHEDULE", "THREADS", "TILE", "OPTIMISE"));
   EXPECT_THAT(counts(transpose), ElementsAre("N_SIZE * N_SIZE", "N_SIZE * N_SIZE"));
   EXPECT_THAT(draft("t.cpp", "void f(int* x) {\n#pragma omp parallel\n x[0] = 1; }").text, HasSubstr("-fopenmp"));
+  std::ofstream(folder_ / "work.hpp") << "inline void work(int* x) {\n#pragma omp parallel\n  x[0] = 1;\n}\n";
+  EXPECT_THAT(draft("w.cpp", "#include \"work.hpp\"\nvoid f(int* x) { work(x); }").text, HasSubstr("-fopenmp"));
 }
 
 TEST_F(Draft, TakesTheOneFunctionWithAResultWhereNoneReturnsVoid) {

@@ -13,6 +13,7 @@
 #include "problem/draft/draft_parts.hpp"
 #include "problem/draft/source_text.hpp"
 #include "problem/draft/structures.hpp"
+#include "problem/files/includes.hpp"
 
 namespace ergotune {
 namespace draft {
@@ -133,8 +134,9 @@ std::string options(const DraftSource& source, const std::vector<std::string>& f
   std::vector<std::string> options;
   if (source.language.for_host) {
     options = {"{{OPTIMISE}}", "-march=native"};
-    if (kernel_source::blank_comments(source.text).find("pragma omp") != std::string::npos)
-      options.emplace_back("-fopenmp");
+    std::string text = source.text;
+    for (const IncludedFile& file : included_files(source.text, source.header_folders)) text += "\n" + file.text;
+    if (kernel_source::blank_comments(text).find("pragma omp") != std::string::npos) options.emplace_back("-fopenmp");
   }
   for (const std::string& option : source.build_options)
     if (std::ranges::find(options, option) == options.end()) options.push_back(option);
