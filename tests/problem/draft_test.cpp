@@ -216,6 +216,19 @@ TEST_F(Draft, MarksBuffersWhoseElementsIndexOthersOrBoundLoops) {
       << "lengths in a vector";
 }
 
+TEST_F(Draft, MarksBuffersWhoseElementsIndexOthersThroughALocalArray) {
+  const std::string text =
+      draft("s.cl",
+            "kernel void s(global const uchar* query, global const uchar* weight, global const char* profile, global "
+            "int* "
+            "y, int n) {\n  const int i = get_global_id(0);\n  if (i >= n) return;\n  int sum = 0, w[8], q[8];\n"
+            "  for (int k = 0; k < 8; ++k) { q[k] = query[i] * 24; w[k] = weight[i]; }\n"
+            "  for (int k = 0; k < 8; ++k) sum += w[k] * profile[q[k] + k];\n  y[i] = sum;\n}\n")
+          .text;
+  EXPECT_THAT(text, ContainsRegex("\"query\"[^\n]*CHECK[^\n]*profile[^\n]*file"));
+  EXPECT_THAT(text, Not(ContainsRegex("\"(weight|profile)\"[^\n]*file")));
+}
+
 TEST_F(Draft, RestrictsATileThatALoopCounts) {
   const std::string source =
       "#ifndef TILE\n#define TILE 16\n#endif\n__global__ void rows(const float* x, float* y, int n, int m) {\n"

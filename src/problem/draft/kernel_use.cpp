@@ -505,9 +505,17 @@ KernelUse::ElementUse KernelUse::elements_of(const std::string& buffer) const {
     const auto words = kernel_source::identifiers_in(std::regex_replace(without_indices(text), kMember, "._"));
     return std::ranges::any_of(holders, [&](const std::string& holder) { return words.contains(holder); });
   };
-  for (int level = 0; level < 3; ++level)  // end = row_begin[row + 1], last = end - 1
+  const auto is_array = [&](const std::string& name) {  // int first, last[ROWS];
+    return has(body_,
+               "(?:^|[;{}]) ?(?!return\\b|else\\b)(?:[A-Za-z_]\\w* ){1,4}(?:[^;(){}]{0,200}, ?)?" + name + " ?\\[");
+  };
+  for (int level = 0; level < 3; ++level) {  // end = row_begin[row + 1], last = end - 1, rows[k] = last
     for (const Assignment& one : assignments_)
       if (has_holder(one.value)) holders.insert(one.variable);
+    for_each_store([&](const std::string& name, const std::string&, const std::string& value) {
+      if (!name.empty() && has_holder(value) && is_array(name)) holders.insert(name);
+    });
+  }
   const auto without_own_counter = [&](const std::string& head) {  // of a loop, which may have a holder's name
     static const std::regex kCounter(R"(^ ?[A-Za-z_][\w ]* ([A-Za-z_]\w*) ?=([^;]*))");
     std::smatch counter;
@@ -595,6 +603,21 @@ std::string KernelUse::stride_before(const std::string& variable) const {
 
 bool KernelUse::thread_loop(int dimension) const {
   return has(body_, "for\\s*\\([^;]*=\\s*" + local_index(dimension) + "[^;]*;[^;]*<");
+}
+
+void KernelUse::for_each_store(
+    const std::function<void(const std::string&, const std::string&, const std::string&)>& use) const {
+  for (std::size_t at = body_.find('='); at != std::string::npos; at = body_.find('=', at + 1)) {
+    if (at == 0 || body_.compare(at + 1, 1, "=") == 0 || contains("=<>!", {{&body_[at - 1], 1}})) continue;
+    const std::string sign = contains("+-*/%&|^", {{&body_[at - 1], 1}}) ? body_.substr(at - 1, 1) : std::string();
+    const std::size_t statement = body_.find_last_of(";{}", at) + 1, end = at - sign.size();
+    std::string before = without_indices(body_.substr(statement, std::max(statement, end) - statement));
+    before.resize(before.find_last_not_of("[] ") + 1);
+    std::size_t begin = before.size();
+    while (begin > 0 && kernel_source::in_identifier(before[begin - 1])) --begin;
+    const std::string value = body_.substr(at + 1, body_.find(';', at) - at - 1);
+    use(before.substr(begin), sign, without_parentheses(up_to_closing(parts_of(value, ",").front())));
+  }
 }
 
 std::vector<std::string> KernelUse::loop_counters() const {

@@ -2,6 +2,7 @@
 // first problem file, not an analysis.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -108,6 +109,8 @@ class KernelUse {
   };
 
   void read_assignments();
+  /// Calls `use(name, operator, value)` for each statement such as `name = value;` and `name[i] += value;`.
+  void for_each_store(const std::function<void(const std::string&, const std::string&, const std::string&)>& use) const;
   /// Returns what follows a pattern and a comparison.
   std::vector<std::string> bounds_behind(const std::string& begin) const;
   /// Whether a variable gets a quotient or a remainder of another.
