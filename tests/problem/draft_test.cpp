@@ -951,6 +951,27 @@ kernel void sum(global const float* in, global float* partial, local float* tmp,
   EXPECT_TRUE(sum.verification.compare.contains("partial"));
 }
 
+TEST_F(Draft, ComparesPartialResultsAsTheKernelCombinesThem) {
+  const auto compared = [&](const std::string& own, const std::string& shared) {
+    return problem("r.cu",
+                   "__global__ void r(int n, const float* x, float* partial) {\n  extern __shared__ float s[];\n"
+                   "  float m = 1e30f;\n  for (int c = blockIdx.x * blockDim.x + threadIdx.x; c < n; c += "
+                   "gridDim.x * blockDim.x) " +
+                       own +
+                       ";\n  s[threadIdx.x] = m;\n  __syncthreads();\n"
+                       "  for (int k = blockDim.x / 2; k > 0; k /= 2) {\n    if (threadIdx.x < k) " +
+                       shared +
+                       ";\n    __syncthreads();\n  }\n"
+                       "  if (threadIdx.x == 0) partial[blockIdx.x] = s[0];\n}\n")
+        .verification.compare.at("partial");
+  };
+  const std::string least = "s[threadIdx.x] = fminf(s[threadIdx.x], s[threadIdx.x + k])";
+  EXPECT_EQ(compared("m = fminf(m, 0.4f * x[c])", least), Compare::minimum);
+  EXPECT_EQ(compared("m = max(m, x[c])", "s[threadIdx.x] = max(s[threadIdx.x], s[threadIdx.x + k])"), Compare::maximum);
+  EXPECT_EQ(compared("m += x[c]", least), Compare::sum);
+  EXPECT_EQ(compared("m = m + fminf(x[c], 1)", "s[threadIdx.x] += s[threadIdx.x + k]"), Compare::sum);
+}
+
 // A sum would hide outputs that have changed places, and wrong ones whose differences cancel.
 TEST_F(Draft, ComparesOutputsThatEachBlockOwnsByElement) {
   const auto compared = [&](const std::string& own, const std::string& block) {

@@ -423,7 +423,7 @@ Rest buffer(const DraftSource& source, const ProblemNames& names, const Geometry
         "read and written: add fill if it must begin with zeros, or where random values are not meaningful");
   arguments.written = arguments.written || (use.written && !read_only);
   if (!read_only && by_block > 0 && by_block == use.indices.size()) {
-    if (geometry.blocks_vary) arguments.sums.push_back(parameter.name);
+    if (geometry.blocks_vary) arguments.partial.emplace_back(parameter.name, source.use.reduction_into(parameter.name));
     marks.emplace_back("one element for each block");
   }
   arguments.by_block = arguments.by_block || (read_only && by_block > 0);
@@ -528,7 +528,7 @@ DraftArguments derive_arguments(const DraftSource& source, const ProblemNames& n
     arguments.lines +=
         fmt::format("  {{ name = \"{}\", type = \"{}\", {} }},{}\n", parameter.name, known.type, fields, comment);
   }
-  if (arguments.by_block) arguments.sums.clear();
+  if (arguments.by_block) arguments.partial.clear();
   if (!arguments.written && source.returns_void())
     guesses.ask(
         "arguments: no buffer was found to be written, and only those that are written are verified: add access = "

@@ -88,9 +88,10 @@ bool launches_whole_blocks(const SourceLaunch& launch, std::size_t dimension);
 
 struct DraftArguments {
   std::string lines;
-  std::vector<std::string> sums;  ///< outputs with a partial result of each block
-  bool written = false;           ///< whether one of them is an output
-  bool by_block = false;          ///< whether each block reads an element of an input, so that no output is partial
+  /// Outputs with a partial result of each block, and how results are combined: "sum", "min" or "max".
+  std::vector<std::pair<std::string, std::string>> partial;
+  bool written = false;   ///< whether one of them is an output
+  bool by_block = false;  ///< whether each block reads an element of an input, so that no output is partial
 };
 
 /// Throws UserError for an argument that a problem file cannot describe.

@@ -620,6 +620,27 @@ void KernelUse::for_each_store(
   }
 }
 
+std::string KernelUse::reduction_into(const std::string& buffer) const {
+  static const std::regex kLeast(R"(^(?:std ?:: ?)?f?(min|max)f? ?\()"), kCopy(R"(^[A-Za-z_]\w*(?: ?\[\])*$)");
+  std::set<std::string> holders{buffer}, kinds;
+  for (int level = 0; level < 4; ++level)  // partial[block] = shared[0], shared[thread] = m
+    for_each_store([&](const std::string& name, const std::string& sign, const std::string& value) {
+      if (!holders.contains(name)) return;
+      const std::string plain = without_indices(value);
+      std::smatch call;
+      const bool combines = kernel_source::identifiers_in(plain).contains(name);
+      if (!sign.empty())
+        kinds.insert("sum");
+      else if (combines && std::regex_search(plain, call, kLeast) && parts_of(plain, "+-*/?<>").size() == 1)
+        kinds.insert(call[1].str());
+      else if (combines)
+        kinds.insert("sum");
+      else if (std::regex_match(plain, kCopy))
+        holders.insert(plain.substr(0, plain.find_first_of(" [")));
+    });
+  return kinds.size() == 1 ? *kinds.begin() : "sum";
+}
+
 std::vector<std::string> KernelUse::loop_counters() const {
   static const std::regex kLoop("for\\s*\\([^;=]*\\b" + std::string(kIdentifier) + "\\s*=\\s*0\\s*;");
   std::vector<std::string> names;

@@ -145,13 +145,17 @@ std::string options(const DraftSource& source, const std::vector<std::string>& f
   return fmt::format("[kernel.options]\n{} = {}\n\n", source.language.key, quoted(options));
 }
 
-std::string verification(const std::vector<std::string>& sums, Guesses& guesses) {
+std::string verification(const DraftArguments& arguments, Guesses& guesses) {
   const std::string text =
       "# Every configuration's outputs are compared with those of the first one. Better: name a reference in\n"
       "# [verification.kernel] or [verification.host_function] (the page \"Measuring\", verification).\n";
-  if (sums.empty()) return text;
-  return text + fmt::format("[verification]\ncompare = {{ {} = \"sum\" }}", fmt::join(sums, " = \"sum\", ")) +
-         guesses.check("each block writes a partial result; the sums over all blocks are compared", "compare") + "\n";
+  if (arguments.partial.empty()) return text;
+  std::vector<std::string> compared;
+  for (const auto& [name, as] : arguments.partial) compared.push_back(fmt::format("{} = \"{}\"", name, as));
+  return text + fmt::format("[verification]\ncompare = {{ {} }}", fmt::join(compared, ", ")) +
+         guesses.check("each block writes a partial result; these are combined over all blocks and compared",
+                       "compare") +
+         "\n";
 }
 
 ProblemDraft written(const DraftSource& source, const std::filesystem::path& folder) {
@@ -183,7 +187,7 @@ ProblemDraft written(const DraftSource& source, const std::filesystem::path& fol
   if (names.substitute && ends_of(used, names.size(0), used.size()).empty()) names.sizes.erase(names.sizes.begin());
   add_sizes(source, geometry, names, guesses);
   const std::vector<std::string> restrictions = satisfied(geometry.restrictions, source, names, guesses);
-  const std::string compared = verification(arguments.sums, guesses);
+  const std::string compared = verification(arguments, guesses);
   return {head(source.kernel.name, restrictions) + guesses.remarks + "\n" + table("constants", names.constants) +
               table("parameters", names.parameters) +
               kernel_table(source, namespaces_of(source) + names.function, arguments.lines, folder) + geometry.table +
