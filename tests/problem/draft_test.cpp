@@ -972,6 +972,28 @@ TEST_F(Draft, ComparesPartialResultsAsTheKernelCombinesThem) {
   EXPECT_EQ(compared("m = m + fminf(x[c], 1)", "s[threadIdx.x] += s[threadIdx.x + k]"), Compare::sum);
 }
 
+// Any number of blocks covers the same, so that of the application is the best guess.
+TEST_F(Draft, KeepsTheStatedNumberOfBlocksOfALoopOverTheGrid) {
+  const auto drafted = [&](const std::string& host) {
+    return draft(
+               "r.cu",
+               "__global__ void r(int n, const float* x, float* partial) {\n  float s = 0;\n"
+               "  for (int c = blockIdx.x * blockDim.x + threadIdx.x; c < n; c += gridDim.x * blockDim.x) s += x[c];\n"
+               "  if (threadIdx.x == 0) partial[blockIdx.x] = s;\n}\nvoid run(int n) {\n  " +
+                   host + ", 256>>>(n, x, partial);\n}\n")
+        .text;
+  };
+  for (const char* host : {"r<<<320", "const int blocks = 320;\n  r<<<blocks"}) {
+    const std::string text = drafted(host);
+    EXPECT_THAT(text, HasSubstr("grid = [\"320\"]")) << host;
+    EXPECT_THAT(text, Not(ContainsRegex("grid = [^\n]*CHECK"))) << host;
+    const Problem problem = parse_problem(text, folder_ / "p.toml");
+    EXPECT_THAT(counts(problem), ElementsAre("N_SIZE", "320")) << host;
+    EXPECT_TRUE(problem.verification.compare.contains("partial")) << host;
+  }
+  EXPECT_THAT(drafted("r<<<(n + 255) / 256"), HasSubstr("global = [\"N_SIZE\"]"));
+}
+
 // A sum would hide outputs that have changed places, and wrong ones whose differences cancel.
 TEST_F(Draft, ComparesOutputsThatEachBlockOwnsByElement) {
   const auto compared = [&](const std::string& own, const std::string& block) {

@@ -116,7 +116,8 @@ std::string ExtentReader::extent_of(const std::string& index, int depth) {
   const std::string plain = without_parentheses(index);
   if (plain.empty()) return {};
   if (const auto number = whole_number(plain)) return *number < 0 ? std::string() : std::to_string(*number + 1);
-  if (const auto d = KernelUse::block_dimension(plain)) return reached(*d).value_or("");
+  if (const auto d = KernelUse::block_dimension(plain))
+    return geometry_.stated_blocks.empty() ? reached(*d).value_or("") : geometry_.stated_blocks;
   static const std::regex kInBlock(R"(^(?:threadIdx ?\. ?[xyz]|get_local_id ?\( ?[0-2] ?\))$)");
   if (std::regex_match(plain, kInBlock)) {  // if (threadIdx.x < 8) sums[threadIdx.x] = ...
     long largest = 0;

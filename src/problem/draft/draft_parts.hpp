@@ -40,7 +40,8 @@ struct Geometry {
   std::set<int> of_block;                     ///< dimensions in which an element belongs to a block, not to a thread
   bool blocks_vary = false;                   ///< whether a parameter changes the number of blocks
   std::map<std::string, std::string> blocks;  ///< variables that contain a block's index, and the number of blocks
-  std::set<std::string> factors;              ///< parameters for the work per thread
+  std::string stated_blocks;      ///< the launch's number of blocks where any number covers the same; else empty
+  std::set<std::string> factors;  ///< parameters for the work per thread
   std::vector<std::string> restrictions;
   std::string table;  ///< [kernel.launch] of the problem file
 };

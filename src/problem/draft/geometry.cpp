@@ -623,8 +623,24 @@ class GeometryReader {
     return std::ranges::any_of(present, [&](const auto& name) { return names_.tunable.contains(name); });
   }
 
+  /// Returns the number of blocks that the launch states for a kernel that any number covers; empty for others.
+  std::string stated_blocks() const {
+    const std::vector<std::string>& grid = source_.launch.grid;
+    if (geometry_.dimensions > 1 || grid.size() != 1 || !source_.use.loops_over_grid() || contains(grid[0], {"/"}))
+      return {};
+    const auto blocks = in_terms_of_problem(source_, names_, grid[0]);
+    const auto names = names_in(blocks.value_or(""));
+    const bool sized = std::ranges::any_of(names, [&](const auto& name) { return names_.source_of(name); });
+    return !blocks || sized ? std::string() : *blocks;
+  }
+
   /// Returns the line for the grid or the threads.
   std::string extent() {
+    if (geometry_.stated_blocks = stated_blocks(); !geometry_.stated_blocks.empty()) {
+      geometry_.blocks_vary = true;  // and with them what each block computes
+      return quoted("grid", {geometry_.stated_blocks}) + "  # blocks, as the launch in " + source_.launch_file() +
+             "; any number covers the same\n";
+    }
     const bool by_body = !by_block_ && geometry_.guessed.empty();
     const auto [agrees, different] = by_body ? compare_with_launch() : LaunchComparison();
     const std::string other = certain_ ? different : std::string();

@@ -605,6 +605,13 @@ bool KernelUse::thread_loop(int dimension) const {
   return has(body_, "for\\s*\\([^;]*=\\s*" + local_index(dimension) + "[^;]*;[^;]*<");
 }
 
+bool KernelUse::loops_over_grid() const {
+  const std::string size = "(?:gridDim\\s*\\.\\s*x\\b|get_(?:global_size|num_groups)\\s*\\(\\s*0\\s*\\))";
+  return has(body_, "\\+=[^;{}=\\[]{0,200}" + size) || std::ranges::any_of(assignments_, [&](const Assignment& one) {
+           return has(one.value, size) && has(body_, "\\+= ?" + one.variable + "\\b");
+         });
+}
+
 void KernelUse::for_each_store(
     const std::function<void(const std::string&, const std::string&, const std::string&)>& use) const {
   for (std::size_t at = body_.find('='); at != std::string::npos; at = body_.find('=', at + 1)) {

@@ -72,6 +72,8 @@ class KernelUse {
   std::string stride_before(const std::string& variable) const;
   /// True if the threads of a block iterate over a range together: for (c = threadIdx.x; c < n; ...).
   bool thread_loop(int dimension) const;
+  /// True if a loop advances by the size of the grid, so that any number of blocks covers the same.
+  bool loops_over_grid() const;
   /// Returns "min" or "max" if the kernel combines what it writes to a buffer by these only; else "sum".
   std::string reduction_into(const std::string& buffer) const;
   /// Returns the counters of loops that each thread runs by itself: for (k = 0; k < n; ...).
