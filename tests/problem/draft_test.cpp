@@ -1050,6 +1050,7 @@ TEST_F(Draft, OffersNoFunctionThatOnlyItsOwnFileCalls) {
   EXPECT_EQ(draft("s.cpp", source, "hidden").kernel, "hidden");
   const std::string error = error_of([&] { (void)draft("two.cpp", source + "void more" + body); });
   EXPECT_THAT(error, AllOf(HasSubstr("work"), HasSubstr("more"), Not(HasSubstr("inner")), Not(HasSubstr("hidden"))));
+  EXPECT_THAT(error, HasSubstr("two.cpp --kernel work")) << "the whole command";
 }
 
 TEST_F(Draft, RefusesAFunctionThatOnlyKernelsCall) {

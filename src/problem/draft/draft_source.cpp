@@ -95,8 +95,8 @@ const Function& kernel_of(const kernel_source::Outline& outline, const SourceLan
       return **std::ranges::find_if(kernels, [&](const Function* one) { return words.contains(one->name); });
   }
   if (kernels.size() > 1)
-    throw UserError(
-        fmt::format("{} has several kernels: name one with --kernel: {}", file.string(), fmt::join(names, ", ")));
+    throw UserError(fmt::format("{} has several kernels ({}): name one, as in \"ergotune init {} --kernel {}\"",
+                                file.string(), fmt::join(names, ", "), file.string(), names.front()));
   return *kernels.front();
 }
 
