@@ -104,6 +104,28 @@ TEST_F(Draft, TakesSizesOfTheGridFromTheLaunch) {
   EXPECT_THAT(draft("blur.cu", source).questions, Contains(AllOf(HasSubstr("W_SIZE"), HasSubstr("H_SIZE"))));
 }
 
+// A count follows constants only.
+TEST_F(Draft, MakesTemplateParametersOfAllocationsConstants) {
+  const Problem product = problem(
+      "mv.cu",
+      "constexpr int N = 1024, K = 2048;\n"
+      "template <int n, int k> __global__ void mv(const float *a, float *b) {\n"
+      "  int c = blockIdx.x * blockDim.x + threadIdx.x;\n"
+      "  if (c < k) { float s = 0; for (int i = 0; i < n; i++) s += a[i * k + c]; b[c] = s; }\n}\n"
+      "int main() { float *a, *b; cudaMalloc(&a, sizeof(float) * N * K); cudaMalloc(&b, sizeof(float) * K);\n"
+      "  mv<N, K><<<(K + 255) / 256, 256>>>(a, b); }\n");
+  EXPECT_THAT(counts(product), ElementsAre("N_VALUE * K_VALUE", "K_VALUE"));
+  EXPECT_THAT(parameters(product), ElementsAre("BLOCK_SIZE_X"));
+  EXPECT_EQ(product.constants.at("K_VALUE").as_integer(), 2048);
+  const Problem rows = problem("rows.cu",
+                               "template <int R> __global__ void k(const float *a, float *b, int n) {\n"
+                               "  int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
+                               "  if (i < n) for (int j = 0; j < R; j++) b[i * R + j] = a[i * R + j] * 2.f;\n}\n"
+                               "void run(float *a, float *b, int n) { k<8><<<n / 256, 256>>>(a, b, n); }\n");
+  EXPECT_THAT(counts(rows), ElementsAre("N_SIZE * 32", "N_SIZE * 32"));
+  EXPECT_THAT(parameters(rows), Contains("R_VALUE"));
+}
+
 // The bound of a sample that is rounded from a coordinate is none of the coordinate.
 TEST_F(Draft, TakesNoBoundOfARoundedValue) {
   for (const char* start : {"blockIdx.z * VZ", "blockIdx.z * VZ + 0"}) {

@@ -50,6 +50,67 @@ double rough_value(const std::string& extent) {
   return Expression::parse(extent).evaluate_real([](std::string_view) { return &kSize; });
 }
 
+/// The value of a count where every size is 1000, with these values of parameters.
+double rough_value(const std::string& count, const std::map<std::string, long, std::less<>>& parameters) {
+  static const Value kSize(1000);
+  std::map<std::string, Value, std::less<>> values;
+  for (const auto& [name, value] : parameters) values.emplace(name, Value(value));
+  return Expression::parse(count).evaluate_real([&](std::string_view name) {
+    const auto found = values.find(name);
+    return found == values.end() ? &kSize : &found->second;
+  });
+}
+
+/// Returns for each parameter in a count the value with which the count is largest.
+std::map<std::string, long, std::less<>> largest_values(const ProblemNames& names, const std::string& count) {
+  std::map<std::string, long, std::less<>> chosen;
+  for (const std::string& name : names_in(count))
+    if (names.has_parameter(name)) chosen[name] = 1;
+  for (auto& [name, value] : chosen) {
+    double largest = -1;
+    for (const long other : names.values_of(name)) {
+      if (other < 1) continue;
+      auto values = chosen;
+      values[name] = other;
+      if (const double elements = rough_value(count, values); elements > largest) {
+        largest = elements;
+        value = other;
+      }
+    }
+  }
+  return chosen;
+}
+
+/// Returns a count in which numbers stand for parameters.
+std::string with_values(const std::string& count, const std::map<std::string, long, std::less<>>& values) {
+  std::string result;
+  for (std::size_t at = 0; at < count.size();) {
+    const std::size_t end = std::max(kernel_source::end_of_identifier(count, at), at + 1);
+    const std::string word = count.substr(at, end - at);
+    const auto found = values.find(word);
+    result += found == values.end() ? word : std::to_string(found->second);
+    at = end;
+  }
+  return result;
+}
+
+/// Returns the template parameters and macros that an allocation multiplies by; those of a block or of the work of a
+/// thread may vary nonetheless.
+std::set<std::string> multiplied_in(const ProblemNames& names, const Geometry& geometry, const std::string& allocated) {
+  std::set<std::string> found;
+  for (const auto& [name, value] : largest_values(names, allocated)) {
+    const std::vector<long> values = names.values_of(name);
+    const bool of_block = std::ranges::any_of(
+        geometry.block, [&](const std::string& block) { return names_in(block).contains(name); });
+    if (of_block || values.empty() || value != std::ranges::max(values)) continue;
+    std::string in_source = name;
+    for (const auto& [own, parameter] : names.template_parameters)
+      if (parameter == name) in_source = own;
+    if (!geometry.factors.contains(in_source)) found.insert(in_source);
+  }
+  return found;
+}
+
 /// Numbers of elements that indices reach.
 class ExtentReader {
  public:
@@ -70,6 +131,9 @@ class ExtentReader {
   }
   /// Of "min(max(x, 0), width - 1)".
   std::string clamped(const std::string& call, int depth);
+  /// Whether a position below a size is multiplied by `factor` and a counter below `factor` is added: "i * R + j".
+  bool is_row_length(const std::vector<std::string>& factors, const std::string& factor,
+                     const std::vector<std::string>& terms) const;
   /// Of "4 * plane + i".
   std::string with_offset(const std::vector<std::string>& terms, int depth);
 
@@ -109,6 +173,19 @@ std::string ExtentReader::with_offset(const std::vector<std::string>& terms, int
   if (offset.empty() || rest.empty()) return {};
   const std::string whole = extent_of(rest, depth + 1);
   return whole.empty() ? std::string() : sum_of(offset, whole);
+}
+
+bool ExtentReader::is_row_length(const std::vector<std::string>& factors, const std::string& factor,
+                                 const std::vector<std::string>& terms) const {
+  const auto below = [&](const std::string& variable, const auto& is_bound) {
+    return std::ranges::all_of(variable, kernel_source::in_identifier) &&
+           std::ranges::any_of(use_.bounds_of(variable),
+                               [&](const std::string& bound) { return is_bound(std::string(trimmed(bound))); });
+  };
+  const auto is_factor = [&](const std::string& bound) { return bound == factor; };
+  const auto is_size = [&](const std::string& bound) { return !names_.size_named(bound).empty(); };
+  return std::ranges::any_of(terms, [&](const std::string& term) { return below(term, is_factor); }) &&
+         std::ranges::any_of(factors, [&](const std::string& one) { return one != factor && below(one, is_size); });
 }
 
 std::string ExtentReader::extent_of(const std::string& index, int depth) {
@@ -176,6 +253,8 @@ std::string ExtentReader::extent_of(const std::string& index, int depth) {
       const auto number = whole_number(factor);
       if (!size.empty() || number) {
         product += " * " + (number ? std::to_string(*number) : size);
+      } else if (names_.tunable.contains(factor) && is_row_length(factors, factor, terms)) {
+        product += " * " + names_.in_expressions(factor);
       } else if (!names_.tunable.contains(factor)) {  // others are tile sizes
         if (!open.empty()) return {};
         open = factor;
@@ -416,6 +495,12 @@ Rest buffer(const DraftSource& source, const ProblemNames& names, const Geometry
     if (!allocated.empty()) count = allocated, as_allocated = "  # as allocated in " + source.launch_file();
     if (allocated.empty()) mark = "the source does not show the number of elements";
     if (!mark.empty()) marks.push_back(mark);
+  }
+  if (const auto values = largest_values(names, count); !values.empty()) {
+    if (count == allocated) arguments.allocated.merge(multiplied_in(names, geometry, count));
+    for (const auto& [name_of_parameter, value] : values)
+      marks.push_back(fmt::format("{} stands for {}, which a count cannot depend on", value, name_of_parameter));
+    count = with_values(count, values);
   }
   const bool read_only = parameter.constant || (use.read && !use.written) || contains(parameter.type, {"constant"});
   const char* access = read_only ? "" : use.read ? ", access = \"read_write\"" : ", access = \"write\"";

@@ -92,6 +92,7 @@ struct DraftArguments {
   /// Outputs with a partial result of each block, and how results are combined: "sum", "min" or "max".
   std::vector<std::pair<std::string, std::string>> partial;
   bool written = false;   ///< whether one of them is an output
+  std::set<std::string> allocated;  ///< template parameters and macros that the host's allocations multiply by
   bool by_block = false;  ///< whether each block reads an element of an input, so that no output is partial
 };
 

@@ -170,7 +170,9 @@ std::optional<std::string> in_terms_of_problem(const DraftSource& source, const 
       return dimension < std::min(blocks.size(), launch.block.size()) && blocks[dimension] == parameter;
     };
     if (const auto launched = names.launched.find(word);
-        mark && launched != names.launched.end() &&
+        launched != names.launched.end() && names.source_of(launched->second)) {
+      found = launched->second;  // a constant
+    } else if (mark && launched != names.launched.end() &&
         (!whole_number(word) || is_own(launched->second) || multiplies_block(launch.block_variable, text, at, end))) {
       found = launched->second;
       add_mark(mark, fmt::format("the launch's {} was taken for {}", word, found));

@@ -104,6 +104,14 @@ void read_template(const DraftSource& source, ProblemNames& names, Guesses& gues
                         parameter.name));
       continue;
     }
+    if (names.allocated.contains(parameter.name)) {
+      const std::string size = names.macro_name(parameter.name, "_VALUE");
+      names.sizes.emplace_back(parameter.name, size);
+      names.given[parameter.name] = source.value(given).value_or(16);
+      values.push_back("{{" + size + "}}");
+      if (!whole_number(given)) names.launched[given] = size;
+      continue;
+    }
     const bool number = parameter.type == "auto" || element_of(resolved(names.types, parameter.type));
     const std::string list =
         parameter.type == "bool"
@@ -175,8 +183,9 @@ void read_macros(const DraftSource& source, ProblemNames& names, Guesses& guesse
           fmt::format("{}:{}: {} is fixed at {}. To tune it, write \"#ifndef {}\" before and \"#endif\" after this "
                       "line, and run init again",
                       source.file.string(), macro.line, macro.name, *value, macro.name));
-    } else if (is_size_name(macro.name) && source.use.is_extent(macro.name) && !is_block(source.use, macro.name) &&
-               !is_factor(source.use, macro.name) && !source.use.is_step(macro.name)) {
+    } else if (names.allocated.contains(macro.name) ||
+               (is_size_name(macro.name) && source.use.is_extent(macro.name) && !is_block(source.use, macro.name) &&
+                !is_factor(source.use, macro.name) && !source.use.is_step(macro.name))) {
       names.sizes.emplace_back(macro.name, macro.name);
       names.guarded.insert(macro.name);
       names.given[macro.name] = *value;
@@ -246,8 +255,9 @@ void read_undefined(const DraftSource& source, ProblemNames& names, Guesses& gue
     if (name.as_type) {
       names.types[name.name] = "float";
     } else if (!name.as_unroll && !name.as_schedule && !name.in_condition && !name.in_ifdef &&
-               is_size_name(name.name) && source.use.is_extent(name.name) && !is_factor(source.use, name.name) &&
-               !source.use.is_step(name.name)) {
+               (names.allocated.contains(name.name) ||
+                (is_size_name(name.name) && source.use.is_extent(name.name) && !is_factor(source.use, name.name) &&
+                 !source.use.is_step(name.name)))) {
       names.sizes.emplace_back(name.name, name.name);
       if (value) names.given[name.name] = *value;
       continue;
@@ -385,7 +395,9 @@ void add_sizes(const DraftSource& source, const Geometry& geometry, ProblemNames
         !source.changing_value(name).empty() ? value_in_loop(source, name, constant, guesses)
         : names.given.contains(name)
             ? std::to_string(names.given.at(name)) +
-                  (is_launched(name) ? source.as_launched()
+                  (names.allocated.contains(name)
+                       ? guesses.check("the value that the application uses; the sizes of buffers depend on it", constant)
+                   : is_launched(name) ? source.as_launched()
                    : names.guarded.contains(name)
                        ? guesses.check("as in the source; if it is a choice, move it to [parameters]", constant)
                        : "  # as in the source")

@@ -158,9 +158,12 @@ std::string verification(const DraftArguments& arguments, Guesses& guesses) {
          "\n";
 }
 
-ProblemDraft written(const DraftSource& source, const std::filesystem::path& folder) {
+/// `allocated`: template parameters and macros that the host's allocations multiply by.
+ProblemDraft written(const DraftSource& source, const std::filesystem::path& folder,
+                     const std::set<std::string>& allocated = {}) {
   Guesses guesses;
   ProblemNames names{source.used, source.kernel.name, types_of(source.outline)};
+  names.allocated = allocated;
   const bool for_host = source.language.for_host;
   add_structures(source.all, source.language.key == "opencl", names.types);
   read_parameters(source, names, guesses);
@@ -182,6 +185,10 @@ ProblemDraft written(const DraftSource& source, const std::filesystem::path& fol
         names.macro_name("BLOCK_SIZE_X", ""),
         "[" + geometry.block_threads + "]" + guesses.check("nothing can be tuned yet; this parameter changes nothing"));
   const DraftArguments arguments = derive_arguments(source, names, geometry, guesses);
+  if (std::set<std::string> all = allocated; !std::ranges::includes(all, arguments.allocated)) {
+    all.insert(arguments.allocated.begin(), arguments.allocated.end());
+    return written(source, folder, all);
+  }
   const std::string used =
       fmt::format("{}{}{}", arguments.lines, geometry.table, fmt::join(geometry.restrictions, " "));
   if (names.substitute && ends_of(used, names.size(0), used.size()).empty()) names.sizes.erase(names.sizes.begin());

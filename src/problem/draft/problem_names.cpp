@@ -27,6 +27,16 @@ bool ProblemNames::has_parameter(const std::string& name) const {
   return std::ranges::find(parameters, name, &Pairs::value_type::first) != parameters.end();
 }
 
+std::vector<long> ProblemNames::values_of(const std::string& parameter) const {
+  const auto found = std::ranges::find(parameters, parameter, &Pairs::value_type::first);
+  if (found == parameters.end()) return {};
+  std::vector<long> values;
+  const std::size_t open = found->second.find('[');
+  for (const std::string& part : split(found->second.substr(open + 1, found->second.find(']') - open - 1), ','))
+    if (const auto value = whole_number(std::string(trimmed(part)))) values.push_back(*value);
+  return values;
+}
+
 std::string ProblemNames::size(std::size_t dimension) const {
   return sizes[std::min(dimension, sizes.size() - 1)].second;
 }

@@ -47,6 +47,7 @@ struct ProblemNames {
   std::map<std::string, std::string> unread = {};  ///< what marks of macros say of values that were not understood
   std::set<std::string> guarded = {};  ///< macros that the compiler's command line may set and whose names are of sizes
   std::set<std::string> tunable = {};
+  std::set<std::string> allocated = {};  ///< template parameters and macros that the host's allocations multiply by
   Pairs constants = {}, parameters = {};  ///< names and values as the problem file writes them
 
   /// Returns a name for a constant or a parameter. It becomes a macro, so it must not occur in the kernel's source.
@@ -54,6 +55,8 @@ struct ProblemNames {
   std::string add_size(const std::string& name);
   void add_parameter(const std::string& name, const std::string& values);
   bool has_parameter(const std::string& name) const;
+  /// Returns the whole numbers among the values of a parameter.
+  std::vector<long> values_of(const std::string& parameter) const;
 
   std::string size(std::size_t dimension) const;
   /// Returns the constant for a size of the source; the name itself if it is a macro.
