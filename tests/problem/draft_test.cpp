@@ -104,6 +104,22 @@ TEST_F(Draft, TakesSizesOfTheGridFromTheLaunch) {
   EXPECT_THAT(draft("blur.cu", source).questions, Contains(AllOf(HasSubstr("W_SIZE"), HasSubstr("H_SIZE"))));
 }
 
+TEST_F(Draft, FillsWithZerosWhatTheHostSetsToZero) {
+  const auto with = [&](const std::string& statements) {
+    const Problem sum = problem("sum.cu",
+                                "__global__ void sum(const float *a, int *total, int n) {\n"
+                                "  int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
+                                "  if (i < n && a[i] > 0) atomicAdd(&total[0], 1);\n}\n"
+                                "int main() { int n = 4096; float *a; int *d, *h; cudaMalloc(&d, 4);\n" +
+                                    statements + "\n  sum<<<(n + 255) / 256, 256>>>(a, d, n); }\n");
+    return sum.kernel().arguments[1].fill.kind;
+  };
+  const auto random = with("");
+  EXPECT_NE(with("cudaMemset(d, 0u, sizeof(int));"), random);
+  EXPECT_EQ(with("cudaMemset(d, 1, sizeof(int));"), random);
+  EXPECT_EQ(with("cudaMemset(d, 0, 4); cudaMemcpy(d, h, 4, cudaMemcpyHostToDevice);"), random);
+}
+
 // A count follows constants only.
 TEST_F(Draft, MakesTemplateParametersOfAllocationsConstants) {
   const Problem product = problem(

@@ -442,6 +442,17 @@ std::string declared_count(const DraftSource& source, const ProblemNames& names,
   return fmt::format("{}", fmt::join(factors, " * "));
 }
 
+/// Whether the last that the host writes to a buffer before the launch is zeros.
+bool begins_with_zeros(const DraftSource& source, const std::string& argument) {
+  static const std::regex kSet(R"(\b(?:cuda|hip)Mem(set|cpy)(?:Async)? ?\( ?(\w{1,60}) ?, ?([^,;]{1,100}))");
+  static const std::regex kZero(R"(^(?:0|0x0+|0\.0*)[uUlLfF]* ?$)");
+  const std::string text = one_blank(kernel_source::blank_comments(source.all.substr(0, source.launch.at)));
+  bool zeros = false;
+  for (std::sregex_iterator it(text.begin(), text.end(), kSet), end; it != end; ++it)
+    if ((*it)[2] == argument) zeros = (*it)[1] == "set" && std::regex_match((*it)[3].str(), kZero);
+  return zeros;
+}
+
 Rest buffer(const DraftSource& source, const ProblemNames& names, const Geometry& geometry,
             const kernel_source::Parameter& parameter, const Element& element, DraftArguments& arguments,
             Guesses& guesses) {
@@ -504,7 +515,10 @@ Rest buffer(const DraftSource& source, const ProblemNames& names, const Geometry
   }
   const bool read_only = parameter.constant || (use.read && !use.written) || contains(parameter.type, {"constant"});
   const char* access = read_only ? "" : use.read ? ", access = \"read_write\"" : ", access = \"write\"";
-  if (!read_only && use.read)
+  std::string fill;
+  if (!read_only && use.read && begins_with_zeros(source, name))
+    fill = ", fill = 0";
+  else if (!read_only && use.read)
     marks.emplace_back(
         "read and written: add fill if it must begin with zeros, or where random values are not meaningful");
   arguments.written = arguments.written || (use.written && !read_only);
@@ -513,7 +527,6 @@ Rest buffer(const DraftSource& source, const ProblemNames& names, const Geometry
     marks.emplace_back("one element for each block");
   }
   arguments.by_block = arguments.by_block || (read_only && by_block > 0);
-  std::string fill;
   const bool structure = resolved(names.types, parameter.type).starts_with("uint8[");
   const bool integers = use.read && !structure && !element.type.starts_with("float");
   if (read_only && integers && element.width == 1 && is_condition(one_blank(source.kernel.body), parameter.name)) {
