@@ -120,6 +120,21 @@ TEST_F(Draft, FillsWithZerosWhatTheHostSetsToZero) {
   EXPECT_EQ(with("cudaMemset(d, 0, 4); cudaMemcpy(d, h, 4, cudaMemcpyHostToDevice);"), random);
 }
 
+TEST_F(Draft, WritesTheNumberOfBlocksByTheBlock) {
+  const Problem damage = problem(
+      "damage.cu",
+      "__global__ void damage(int n, const int *list, int *count) {\n"
+      "  const int local = threadIdx.x, size = blockDim.x, node = blockIdx.x;\n"
+      "  const int i = node * size + local;\n  int own = i < n ? list[i] : 0;\n"
+      "  if (__syncthreads_or(own) && local == 0) count[node] = 1;\n}\n"
+      "#define BS 256\n"
+      "int main(int, char **argv) { const int n = atoi(argv[1]); const int m = (n + BS - 1) / BS;\n"
+      "  int *list, *count; cudaMalloc(&list, 4 * n); cudaMalloc(&count, 4 * m);\n"
+      "  dim3 blocks(BS), grids(m); damage<<<grids, blocks>>>(n, list, count); }\n");
+  ASSERT_EQ(damage.kernel().launch.grid.size(), 1u);
+  EXPECT_THAT(damage.kernel().launch.grid[0].text(), HasSubstr("// BLOCK_SIZE_X"));
+}
+
 // A count follows constants only.
 TEST_F(Draft, MakesTemplateParametersOfAllocationsConstants) {
   const Problem product = problem(

@@ -226,7 +226,10 @@ std::optional<std::string> launched_grid(const DraftSource& source, const Proble
     return "1";  // of this dimension the body uses positions within a block only
   if (quotient.size() == 1 && !of_block && contains(body, {"blockDim", "get_local_size", "get_global_id"}))
     return std::nullopt;
-  if (quotient.size() == 1) return in_terms_of_problem(source, names, quotient.front(), {}, mark);
+  if (quotient.size() == 1) {
+    const bool any_block = contains(body, {"blockDim", "get_local_size"});
+    return in_terms_of_problem(source, names, quotient.front(), any_block ? blocks : std::vector<std::string>(), mark);
+  }
   if (of_block || quotient.size() > 2 || parts_of(quotient[0], "+-").size() > 1 ||
       parts_of(quotient[1], "+-*").size() > 1)
     return std::nullopt;
