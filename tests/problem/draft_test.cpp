@@ -2206,23 +2206,26 @@ TEST_F(Draft, RefusesWhatItCannotDescribe) {
   EXPECT_THROW(draft_problem(folder_ / "absent.cu", "", folder_), UserError);
 }
 
-TEST_F(Draft, NamesTheHeaderThatHasTheKernel) {
-  const std::string kernel = "__global__ void f(float* x, int n) { if (threadIdx.x < n) x[threadIdx.x] = 1; }\n";
-  EXPECT_EQ(problem("f.cuh", "#pragma once\n" + kernel).kernel().source_for(Language::cuda)->file.extension(), ".cuh");
+TEST_F(Draft, FindsTheKernelInAHeaderOfTheSource) {
+  const std::string kernel =
+      "#pragma once\n#define BINS 8\n__global__ void f(float* x, int n) {\n"
+      "  int i = blockIdx.x * blockDim.x + threadIdx.x;\n  if (i < n) x[i] = BINS;\n}\n";
+  EXPECT_EQ(problem("f.cuh", kernel).kernel().source_for(Language::cuda)->file.extension(), ".cuh");
   std::ofstream(folder_ / "g.h") << kernel;
-  const auto message = [&](const std::string& source, const std::string& wanted) {
-    try {
-      (void)draft("main.cu", source, wanted);
-    } catch (const UserError& error) {
-      return std::string(error.what());
-    }
-    return std::string();
-  };
+  std::ofstream(folder_ / "nested.h") << "#include \"g.h\"\n";
+  const std::string launch = "int main() { int n = 5000; f<<<(n + 255) / 256, 256>>>(x, n); }\n";
   const std::string other = "__global__ void other(float* x) { x[0] = 1; }\n";
-  EXPECT_THAT(message("#include \"f.cuh\"\nint main() {}\n", ""), HasSubstr("f.cuh"));
-  EXPECT_THAT(message("#include \"f.cuh\"\n" + other, "f"), HasSubstr("f.cuh"));
-  EXPECT_THAT(message("#include \"g.h\"\nint main() {}\n", ""), ContainsRegex("g\\.h.*\\.cu$"));
-  EXPECT_EQ(message("#include \"f.cuh\"\n" + other, ""), "");
+  for (const std::string& own : {std::string(), other}) {
+    const Problem found = problem("main.cu", own + "#include \"g.h\"\n" + launch, own.empty() ? "" : "f");
+    EXPECT_EQ(found.kernel().function.text(), "f");
+    EXPECT_EQ(found.kernel().source_for(Language::cuda)->file.filename(), "main.cu");
+    EXPECT_EQ(found.constants.at("N_SIZE").as_integer(), 5000);
+  }
+  EXPECT_THAT(draft("main.cu", "#include \"g.h\"\n" + launch).questions, Contains(HasSubstr("g.h:2: BINS")));
+  EXPECT_EQ(problem("main.cu", "#include \"g.h\"\n" + other).kernel().function.text(), "other");
+  // which the run-time compiler does not read, or which another header includes
+  for (const std::string include : {"#ifndef __CUDACC_RTC__\n#include \"g.h\"\n#endif\n", "#include \"nested.h\"\n"})
+    EXPECT_THAT(error_of([&] { (void)draft("main.cu", include + launch); }), HasSubstr("g.h"));
 }
 
 TEST_F(Draft, DescribesArraysAndVectorsInAStructureByTheirMembers) {

@@ -100,6 +100,31 @@ const Function& kernel_of(const kernel_source::Outline& outline, const SourceLan
   return *kernels.front();
 }
 
+/// Puts the header that has the kernel in place of its #include "..." line where the source itself has no such kernel.
+InsertedHeader insert_header_of_kernel(std::string& text, const SourceLanguage& language, const std::string& wanted,
+                                       const std::vector<IncludedFile>& headers) {
+  const auto has_kernel = [&](const std::string& source) {
+    return std::ranges::any_of(kernel_source::outline_of(source).functions, [&](const Function& function) {
+      return is_kernel(function, language) && !function.body.empty() && (wanted.empty() || function.name == wanted);
+    });
+  };
+  if (language.for_host || has_kernel(text)) return {};
+  static const std::regex kInclude("(^|\n)([ \t]{0,99}#[ \t]{0,99}include[ \t]{0,99}\"([^\"\n]{1,300})\"[^\n]{0,300})");
+  for (const IncludedFile& header : headers) {
+    const std::string own = kernel_source::source_with_macro(header.text, language.macro);
+    if (!has_kernel(own)) continue;
+    for (std::sregex_iterator it(text.begin(), text.end(), kInclude), end; it != end; ++it) {
+      if ((*it)[3] != header.name) continue;
+      const auto begin = static_cast<std::size_t>(it->position(2)), size = static_cast<std::size_t>(it->length(2));
+      const auto lines_of = [](std::string_view part) { return static_cast<int>(std::ranges::count(part, '\n')) + 1; };
+      const InsertedHeader inserted{header.path, lines_of(std::string_view(text).substr(0, begin)), lines_of(own)};
+      text.replace(begin, size, own);
+      return inserted;
+    }
+  }
+  return {};
+}
+
 /// Returns a number of a source, such as "2.5f", as a problem file writes it; empty for other texts.
 std::string literal(std::string text) {
   if (text.ends_with('f')) text.pop_back();
@@ -394,7 +419,8 @@ DraftSource read_draft_source(const std::string& text, const std::filesystem::pa
       defines += fmt::format("#define {} {}\n", macro.name, macro.value);
   const std::string program = host.file.extension() == ".py" ? python_as_c(host.text) : host.text;
   const std::string all = headers + text + "\n" + defines + ";\n" + program;
-  const std::string compiled = kernel_source::source_with_macro(text, language->macro);
+  std::string compiled = kernel_source::source_with_macro(text, language->macro);
+  const InsertedHeader header = insert_header_of_kernel(compiled, *language, wanted, included);
   const kernel_source::Outline outline = kernel_source::outline_of(compiled);
   Function kernel = kernel_of(outline, *language, wanted, file, included, host.text);
   std::vector<kernel_source::Macro> macros = outline.macros, more = kernel_source::outline_of(headers).macros;
@@ -419,8 +445,15 @@ DraftSource read_draft_source(const std::string& text, const std::filesystem::pa
                                                : source_launch(all, kernel.name),
                      KernelUse(kernel.body),
                      kernel_source::identifiers_of_kernel(headers + compiled, kernel.name)};
+  source.header = header;
   split_structures(source);
   return source;
+}
+
+std::string DraftSource::place(int line) const {
+  if (header.lines == 0 || line < header.line) return fmt::format("{}:{}", file.string(), line);
+  if (line < header.line + header.lines) return fmt::format("{}:{}", header.path.string(), line - header.line + 1);
+  return fmt::format("{}:{}", file.string(), line - header.lines + 1);
 }
 
 std::string DraftSource::set_to(const std::string& variable) const {

@@ -51,6 +51,12 @@ struct Structure {
   std::vector<std::string> members;
 };
 
+/// A header whose text stands in place of its #include line.
+struct InsertedHeader {
+  std::filesystem::path path = {};
+  int line = 0, lines = 0;  ///< its first line in the text, from 1, and their number; 0: there is no such header
+};
+
 struct DraftSource {
   std::filesystem::path file, host;
   std::vector<std::string> header_folders;  ///< the file's own, then those that the user names
@@ -67,6 +73,7 @@ struct DraftSource {
   kernel_source::Identifiers used;  ///< identifiers of the kernel and what it calls
   std::vector<Structure> structures = {};
   std::map<std::string, std::string> unread_structures = {};  ///< parameters that remain one, and why
+  InsertedHeader header = {};                                 ///< that of the kernel
 
   /// Returns the expression that a variable is set to before the launch; empty if there is none.
   std::string set_to(const std::string& variable) const;
@@ -88,6 +95,8 @@ struct DraftSource {
   std::string changing_value(const std::string& parameter) const;
   /// What a comment says of a value that the launch passes.
   std::string as_launched() const { return "  # as in " + (host.empty() ? "the source" : host.filename().string()); }
+  /// Returns "kernel.cu:12" for a line of `text`.
+  std::string place(int line) const;
   std::string launch_file() const { return host.empty() ? "this file" : host.filename().string(); }
 };
 

@@ -168,9 +168,9 @@ class GeometryReader {
       named.push_back(block[d] == "1" ? "1" : block_name(static_cast<int>(d)));
     if (std::ranges::all_of(block, [](const std::string& size) { return whole_number(size).has_value(); }))
       guesses_.ask(
-          fmt::format("{}:{}: reqd_work_group_size fixes the block at {}. To tune it, write "
+          fmt::format("{}: reqd_work_group_size fixes the block at {}. To tune it, write "
                       "reqd_work_group_size({}) there, and run init again",
-                      source_.file.string(), source_.kernel.line, fmt::join(block, " x "), fmt::join(named, ", ")));
+                      source_.place(source_.kernel.line), fmt::join(block, " x "), fmt::join(named, ", ")));
     return block;
   }
 

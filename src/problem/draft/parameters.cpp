@@ -180,9 +180,9 @@ void read_macros(const DraftSource& source, ProblemNames& names, Guesses& guesse
     if (!macro.guarded) {
       names.fixed[macro.name] = *value;
       guesses.ask(
-          fmt::format("{}:{}: {} is fixed at {}. To tune it, write \"#ifndef {}\" before and \"#endif\" after this "
+          fmt::format("{}: {} is fixed at {}. To tune it, write \"#ifndef {}\" before and \"#endif\" after this "
                       "line, and run init again",
-                      source.file.string(), macro.line, macro.name, *value, macro.name));
+                      source.place(macro.line), macro.name, *value, macro.name));
     } else if (names.allocated.contains(macro.name) ||
                (is_size_name(macro.name) && source.use.is_extent(macro.name) && !is_block(source.use, macro.name) &&
                 !is_factor(source.use, macro.name) && !source.use.is_step(macro.name))) {
