@@ -121,30 +121,43 @@ TEST_F(Draft, FillsWithZerosWhatTheHostSetsToZero) {
 }
 
 TEST_F(Draft, WritesTheNumberOfBlocksByTheBlock) {
-  const Problem damage = problem(
-      "damage.cu",
-      "__global__ void damage(int n, const int *list, int *count) {\n"
-      "  const int local = threadIdx.x, size = blockDim.x, node = blockIdx.x;\n"
-      "  const int i = node * size + local;\n  int own = i < n ? list[i] : 0;\n"
-      "  if (__syncthreads_or(own) && local == 0) count[node] = 1;\n}\n"
-      "#define BS 256\n"
-      "int main(int, char **argv) { const int n = atoi(argv[1]); const int m = (n + BS - 1) / BS;\n"
-      "  int *list, *count; cudaMalloc(&list, 4 * n); cudaMalloc(&count, 4 * m);\n"
-      "  dim3 blocks(BS), grids(m); damage<<<grids, blocks>>>(n, list, count); }\n");
+  const Problem damage =
+      problem("damage.cu",
+              "__global__ void damage(int n, const int *list, int *count) {\n"
+              "  const int local = threadIdx.x, size = blockDim.x, node = blockIdx.x;\n"
+              "  const int i = node * size + local;\n  int own = i < n ? list[i] : 0;\n"
+              "  if (__syncthreads_or(own) && local == 0) count[node] = 1;\n}\n"
+              "#define BS 256\n"
+              "int main(int, char **argv) { const int n = atoi(argv[1]); const int m = (n + BS - 1) / BS;\n"
+              "  int *list, *count; cudaMalloc(&list, 4 * n); cudaMalloc(&count, 4 * m);\n"
+              "  dim3 blocks(BS), grids(m); damage<<<grids, blocks>>>(n, list, count); }\n");
   ASSERT_EQ(damage.kernel().launch.grid.size(), 1u);
   EXPECT_THAT(damage.kernel().launch.grid[0].text(), HasSubstr("// BLOCK_SIZE_X"));
 }
 
+TEST_F(Draft, CountsAnElementForEachOfTheSmallestBlocks) {
+  const auto count = [&](const std::string& host) {
+    return counts(problem("sum.cu",
+                          "#define BS 256\n__global__ void sum(const float *a, float *b, int n) {\n"
+                          "  int i = blockIdx.x * blockDim.x + threadIdx.x;\n  float t = i < n ? a[i] : 0;\n"
+                          "  t = warp_sum(t);\n  if (threadIdx.x == 0) b[blockIdx.x] = t;\n}\n"
+                          "int main() { int n = 1 << 20; float *a, *b; " +
+                              host + " sum<<<m, BS>>>(a, b, n); }\n"))[1];
+  };
+  EXPECT_EQ(count("int m = (n + BS - 1) / BS; cudaMalloc(&b, m * sizeof(float));"), "(N_SIZE + 8 - 1) // 8");
+  EXPECT_EQ(count("int m = (n + 255) / 256; cudaMalloc(&b, m * sizeof(float));"), "(N_SIZE + 8 - 1) // 8");
+}
+
 // A count follows constants only.
 TEST_F(Draft, MakesTemplateParametersOfAllocationsConstants) {
-  const Problem product = problem(
-      "mv.cu",
-      "constexpr int N = 1024, K = 2048;\n"
-      "template <int n, int k> __global__ void mv(const float *a, float *b) {\n"
-      "  int c = blockIdx.x * blockDim.x + threadIdx.x;\n"
-      "  if (c < k) { float s = 0; for (int i = 0; i < n; i++) s += a[i * k + c]; b[c] = s; }\n}\n"
-      "int main() { float *a, *b; cudaMalloc(&a, sizeof(float) * N * K); cudaMalloc(&b, sizeof(float) * K);\n"
-      "  mv<N, K><<<(K + 255) / 256, 256>>>(a, b); }\n");
+  const Problem product =
+      problem("mv.cu",
+              "constexpr int N = 1024, K = 2048;\n"
+              "template <int n, int k> __global__ void mv(const float *a, float *b) {\n"
+              "  int c = blockIdx.x * blockDim.x + threadIdx.x;\n"
+              "  if (c < k) { float s = 0; for (int i = 0; i < n; i++) s += a[i * k + c]; b[c] = s; }\n}\n"
+              "int main() { float *a, *b; cudaMalloc(&a, sizeof(float) * N * K); cudaMalloc(&b, sizeof(float) * K);\n"
+              "  mv<N, K><<<(K + 255) / 256, 256>>>(a, b); }\n");
   EXPECT_THAT(counts(product), ElementsAre("N_VALUE * K_VALUE", "K_VALUE"));
   EXPECT_THAT(parameters(product), ElementsAre("BLOCK_SIZE_X"));
   EXPECT_EQ(product.constants.at("K_VALUE").as_integer(), 2048);

@@ -50,14 +50,15 @@ double rough_value(const std::string& extent) {
   return Expression::parse(extent).evaluate_real([](std::string_view) { return &kSize; });
 }
 
-/// The value of a count where every size is 1000, with these values of parameters.
-double rough_value(const std::string& count, const std::map<std::string, long, std::less<>>& parameters) {
-  static const Value kSize(1000);
+/// The value of a count where every size is `size`, with these values of parameters.
+double rough_value(const std::string& count, const std::map<std::string, long, std::less<>>& parameters,
+                   long size = 1000) {
+  const Value every(size);
   std::map<std::string, Value, std::less<>> values;
   for (const auto& [name, value] : parameters) values.emplace(name, Value(value));
   return Expression::parse(count).evaluate_real([&](std::string_view name) {
     const auto found = values.find(name);
-    return found == values.end() ? &kSize : &found->second;
+    return found == values.end() ? &every : &found->second;
   });
 }
 
@@ -81,6 +82,25 @@ std::map<std::string, long, std::less<>> largest_values(const ProblemNames& name
   return chosen;
 }
 
+/// Returns the number of blocks if a count is that number for the launch's block, whatever the sizes; empty for others.
+std::string as_number_of_blocks(const DraftSource& source, const ProblemNames& names, const Geometry& geometry,
+                                const std::string& count) {
+  std::map<std::string, long, std::less<>> launched;
+  for (std::size_t d = 0; d < std::min(geometry.block.size(), source.launch.block.size()); ++d)
+    if (const auto size = source.value(source.launch.block[d]); size > 0) launched[geometry.block[d]] = *size;
+  const auto blocks = names_in(geometry.number_of_blocks);
+  const bool follows = std::ranges::any_of(blocks, [&](const auto& name) { return launched.contains(name); });
+  const bool known = std::ranges::all_of(
+      blocks, [&](const auto& name) { return launched.contains(name) || !names.has_parameter(name); });
+  constexpr std::size_t kMost = 3;  // sizes, whose product does not overflow
+  if (!follows || !known || names_in(count).empty() || names_in(count).size() > kMost ||
+      blocks.size() > kMost + launched.size())
+    return {};
+  for (const long size : {1000L, 3001L})
+    if (rough_value(count, launched, size) != rough_value(geometry.number_of_blocks, launched, size)) return {};
+  return geometry.number_of_blocks;
+}
+
 /// Returns a count in which numbers stand for parameters.
 std::string with_values(const std::string& count, const std::map<std::string, long, std::less<>>& values) {
   std::string result;
@@ -100,8 +120,8 @@ std::set<std::string> multiplied_in(const ProblemNames& names, const Geometry& g
   std::set<std::string> found;
   for (const auto& [name, value] : largest_values(names, allocated)) {
     const std::vector<long> values = names.values_of(name);
-    const bool of_block = std::ranges::any_of(
-        geometry.block, [&](const std::string& block) { return names_in(block).contains(name); });
+    const bool of_block =
+        std::ranges::any_of(geometry.block, [&](const std::string& block) { return names_in(block).contains(name); });
     if (of_block || values.empty() || value != std::ranges::max(values)) continue;
     std::string in_source = name;
     for (const auto& [own, parameter] : names.template_parameters)
@@ -507,6 +527,7 @@ Rest buffer(const DraftSource& source, const ProblemNames& names, const Geometry
     if (allocated.empty()) mark = "the source does not show the number of elements";
     if (!mark.empty()) marks.push_back(mark);
   }
+  if (const std::string blocks = as_number_of_blocks(source, names, geometry, count); !blocks.empty()) count = blocks;
   if (const auto values = largest_values(names, count); !values.empty()) {
     if (count == allocated) arguments.allocated.merge(multiplied_in(names, geometry, count));
     for (const auto& [name_of_parameter, value] : values)
@@ -528,7 +549,7 @@ Rest buffer(const DraftSource& source, const ProblemNames& names, const Geometry
   }
   arguments.by_block = arguments.by_block || (read_only && by_block > 0);
   const bool structure = resolved(names.types, parameter.type).starts_with("uint8[");
-  const bool integers = use.read && !structure && !element.type.starts_with("float");
+  const bool integers = fill.empty() && use.read && !structure && !element.type.starts_with("float");
   if (read_only && integers && element.width == 1 && is_condition(one_blank(source.kernel.body), parameter.name)) {
     fill = ", fill = { random = [0, 1] }";
     marks.emplace_back("zeros and ones in equal shares, as it is read as a condition only");

@@ -40,6 +40,7 @@ struct Geometry {
   std::set<int> of_block;                     ///< dimensions in which an element belongs to a block, not to a thread
   bool blocks_vary = false;                   ///< whether a parameter changes the number of blocks
   std::map<std::string, std::string> blocks;  ///< variables that contain a block's index, and the number of blocks
+  std::string number_of_blocks;               ///< of the whole grid
   std::string stated_blocks;      ///< the launch's number of blocks where any number covers the same; else empty
   std::set<std::string> factors;  ///< parameters for the work per thread
   std::vector<std::string> restrictions;
@@ -91,9 +92,9 @@ struct DraftArguments {
   std::string lines;
   /// Outputs with a partial result of each block, and how results are combined: "sum", "min" or "max".
   std::vector<std::pair<std::string, std::string>> partial;
-  bool written = false;   ///< whether one of them is an output
+  bool written = false;             ///< whether one of them is an output
   std::set<std::string> allocated;  ///< template parameters and macros that the host's allocations multiply by
-  bool by_block = false;  ///< whether each block reads an element of an input, so that no output is partial
+  bool by_block = false;            ///< whether each block reads an element of an input, so that no output is partial
 };
 
 /// Throws UserError for an argument that a problem file cannot describe.

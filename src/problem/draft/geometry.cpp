@@ -73,6 +73,7 @@ class GeometryReader {
       restrict(names_.in_expressions(tile) + " % " + names_.in_expressions(threads) + " == 0");
     restrict_counted_tiles();
     geometry_.table = "[kernel.launch]\n" + extent() + quoted("block", blocks_);
+    geometry_.number_of_blocks = number_of_blocks();
     if (!built_blocks_.empty()) geometry_.table += guesses_.check(built_blocks_, "block");
     if (!loops_.empty() && !is_launched_block())
       geometry_.table += guesses_.check(
@@ -634,6 +635,18 @@ class GeometryReader {
     return !blocks || sized ? std::string() : *blocks;
   }
 
+  /// Returns the number of blocks in all dimensions of the line that extent() wrote.
+  std::string number_of_blocks() const {
+    std::vector<std::string> grid;
+    for (std::size_t d = 0; d < std::min({blocks_.size(), items_.size(), grid_.size()}); ++d) {
+      const std::string threads = items_[d].find(' ') == std::string::npos ? items_[d] : "(" + items_[d] + ")";
+      grid.push_back(by_grid_ ? grid_[d] : rounded_up(threads, blocks_[d]));
+    }
+    if (grid.size() > 1)
+      for (std::string& blocks : grid) blocks = "(" + blocks + ")";
+    return geometry_.stated_blocks.empty() ? fmt::format("{}", fmt::join(grid, " * ")) : geometry_.stated_blocks;
+  }
+
   /// Returns the line for the grid or the threads.
   std::string extent() {
     if (geometry_.stated_blocks = stated_blocks(); !geometry_.stated_blocks.empty()) {
@@ -652,8 +665,9 @@ class GeometryReader {
              "\n";
     std::string taken = launched_reach_;
     const bool as_launched = take_grid(taken);
-    if (as_launched || by_block_) geometry_.blocks_vary = has_parameter(grid_);
-    const std::string varied = different_where_varied(by_block_ || as_launched ? grid_ : std::vector<std::string>());
+    by_grid_ = as_launched || by_block_;
+    if (by_grid_) geometry_.blocks_vary = has_parameter(grid_);
+    const std::string varied = different_where_varied(by_grid_ ? grid_ : std::vector<std::string>());
     if (as_launched && !varied.empty()) taken += (taken.empty() ? "" : "; ") + varied;
     if (as_launched)
       return quoted("grid", grid_) +
@@ -665,8 +679,8 @@ class GeometryReader {
       taken = fmt::format("what the launch covers; compare it and block with {}",
                           source_.launch.at == std::string::npos ? "the application's launch"
                                                                  : "the launch in " + source_.launch_file());
-    return (by_block_ ? quoted("grid", grid_) : quoted("global", items_)) +
-           guesses_.check(taken, by_block_ ? "grid" : "global") + "\n";
+    return (by_grid_ ? quoted("grid", grid_) : quoted("global", items_)) +
+           guesses_.check(taken, by_grid_ ? "grid" : "global") + "\n";
   }
 
   static constexpr auto kSource = &ProblemNames::Pairs::value_type::first;
@@ -682,6 +696,7 @@ class GeometryReader {
   std::string launched_reach_;                      ///< what a mark says of sizes that the launch decides
   std::string built_blocks_;                        ///< what a mark says of macros that were taken for the block
   bool by_block_ = false;                           ///< the number of blocks does not follow from that of threads
+  bool by_grid_ = false;                            ///< extent() wrote the blocks, not the threads
   bool certain_ = true;
 };
 

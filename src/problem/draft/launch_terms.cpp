@@ -173,7 +173,8 @@ std::optional<std::string> in_terms_of_problem(const DraftSource& source, const 
         launched != names.launched.end() && names.source_of(launched->second)) {
       found = launched->second;  // a constant
     } else if (mark && launched != names.launched.end() &&
-        (!whole_number(word) || is_own(launched->second) || multiplies_block(launch.block_variable, text, at, end))) {
+               (!whole_number(word) || is_own(launched->second) ||
+                multiplies_block(launch.block_variable, text, at, end))) {
       found = launched->second;
       add_mark(mark, fmt::format("the launch's {} was taken for {}", word, found));
     }

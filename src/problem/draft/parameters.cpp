@@ -396,7 +396,8 @@ void add_sizes(const DraftSource& source, const Geometry& geometry, ProblemNames
         : names.given.contains(name)
             ? std::to_string(names.given.at(name)) +
                   (names.allocated.contains(name)
-                       ? guesses.check("the value that the application uses; the sizes of buffers depend on it", constant)
+                       ? guesses.check("the value that the application uses; the sizes of buffers depend on it",
+                                       constant)
                    : is_launched(name) ? source.as_launched()
                    : names.guarded.contains(name)
                        ? guesses.check("as in the source; if it is a choice, move it to [parameters]", constant)

@@ -47,7 +47,7 @@ struct ProblemNames {
   std::map<std::string, std::string> unread = {};  ///< what marks of macros say of values that were not understood
   std::set<std::string> guarded = {};  ///< macros that the compiler's command line may set and whose names are of sizes
   std::set<std::string> tunable = {};
-  std::set<std::string> allocated = {};  ///< template parameters and macros that the host's allocations multiply by
+  std::set<std::string> allocated = {};   ///< template parameters and macros that the host's allocations multiply by
   Pairs constants = {}, parameters = {};  ///< names and values as the problem file writes them
 
   /// Returns a name for a constant or a parameter. It becomes a macro, so it must not occur in the kernel's source.
