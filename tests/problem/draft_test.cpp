@@ -148,6 +148,14 @@ TEST_F(Draft, CountsAnElementForEachOfTheSmallestBlocks) {
   EXPECT_EQ(count("int m = (n + 255) / 256; cudaMalloc(&b, m * sizeof(float));"), "(N_SIZE + 8 - 1) // 8");
 }
 
+TEST_F(Draft, GivesABufferWithTheSquareOfASizeFewerElements) {
+  const Problem turn = problem("turn.cu",
+                               "__global__ void turn(float *m, const int n) {\n"
+                               "  int layer = blockIdx.x * blockDim.x + threadIdx.x;\n"
+                               "  if (layer < n/2) for (int i = layer; i < n; ++i) m[layer*n+i] = m[i*n+layer];\n}\n");
+  EXPECT_LE(turn.kernel().arguments[0].count.evaluate(turn.constants).as_integer(), 1 << 28);
+}
+
 // A count follows constants only.
 TEST_F(Draft, MakesTemplateParametersOfAllocationsConstants) {
   const Problem product =

@@ -534,6 +534,7 @@ Rest buffer(const DraftSource& source, const ProblemNames& names, const Geometry
       marks.push_back(fmt::format("{} stands for {}, which a count cannot depend on", value, name_of_parameter));
     count = with_values(count, values);
   }
+  arguments.bytes.push_back(fmt::format("{} * ({})", size_of(*element_type(element.type)), count));
   const bool read_only = parameter.constant || (use.read && !use.written) || contains(parameter.type, {"constant"});
   const char* access = read_only ? "" : use.read ? ", access = \"read_write\"" : ", access = \"write\"";
   std::string fill;

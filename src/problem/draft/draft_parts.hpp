@@ -51,10 +51,6 @@ struct Geometry {
 /// block sizes to the parameters.
 Geometry derive_geometry(const DraftSource& source, ProblemNames& names, Guesses& guesses);
 
-/// Adds a constant for each size: as in the source, or large enough to occupy a GPU and small enough that a first run
-/// takes seconds.
-void add_sizes(const DraftSource& source, const Geometry& geometry, ProblemNames& names, Guesses& guesses);
-
 // --- Expressions of the launch in the source or its host program (launch_terms.cpp)
 
 /// Returns an expression of the launch in terms of the problem: arguments of the launch become their constants, the
@@ -94,11 +90,17 @@ struct DraftArguments {
   std::vector<std::pair<std::string, std::string>> partial;
   bool written = false;             ///< whether one of them is an output
   std::set<std::string> allocated;  ///< template parameters and macros that the host's allocations multiply by
+  std::vector<std::string> bytes;   ///< of each buffer
   bool by_block = false;            ///< whether each block reads an element of an input, so that no output is partial
 };
 
 /// Throws UserError for an argument that a problem file cannot describe.
 DraftArguments derive_arguments(const DraftSource& source, const ProblemNames& names, const Geometry& geometry,
                                 Guesses& guesses);
+
+/// Adds a constant for each size: as in the source, or large enough to occupy a GPU and small enough that a first run
+/// takes seconds and each buffer fits into a gibibyte.
+void add_sizes(const DraftSource& source, const Geometry& geometry, const DraftArguments& arguments,
+               ProblemNames& names, Guesses& guesses);
 
 }  // namespace ergotune::draft

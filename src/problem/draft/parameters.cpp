@@ -8,6 +8,8 @@
 #include <set>
 
 #include "base/text.hpp"
+#include "ergotune/error.hpp"
+#include "ergotune/problem.hpp"
 #include "problem/draft/source_text.hpp"
 #include "problem/files/includes.hpp"
 
@@ -372,19 +374,45 @@ std::vector<std::string> add_undefined(const DraftSource& source, const std::set
   return flags;
 }
 
-void add_sizes(const DraftSource& source, const Geometry& geometry, ProblemNames& names, Guesses& guesses) {
+namespace {
+
+/// Whether a buffer is larger than a gibibyte with this value of each size that the source does not give.
+bool is_large(const ProblemNames& names, const std::string& bytes, long value) {
+  constexpr double kGibibyte = 1073741824;
+  std::map<std::string, Value, std::less<>> values;
+  for (const std::string& name : names_in(bytes)) {
+    const std::string* const size = names.source_of(name);
+    if (!size) return false;
+    values.emplace(name, Value(static_cast<double>(names.given.contains(*size) ? names.given.at(*size) : value)));
+  }
+  try {
+    return Expression::parse(bytes).evaluate_real([&](std::string_view name) { return &values.find(name)->second; }) >
+           kGibibyte;
+  } catch (const UserError&) {  // it has no value as a real number
+    return false;
+  }
+}
+
+}  // namespace
+
+void add_sizes(const DraftSource& source, const Geometry& geometry, const DraftArguments& arguments,
+               ProblemNames& names, Guesses& guesses) {
   const bool plane = geometry.dimensions == 2 || names.is_plane(source.kernel.body);
   const bool long_loops = std::ranges::any_of(source.use.loop_counters(), [&](const std::string& counter) {
     return names.source_of(names.bound(source.use, counter, 2)) != nullptr;
   });
-  const long value = source.language.for_host   ? (plane ? 512 : 1048576)
-                     : geometry.dimensions == 3 ? 128
-                     : plane ? (source.language.key == "opencl" && long_loops ? 256 : 1024)  // maybe a CPU
-                     : long_loops || !geometry.of_block.empty() ? 16384
-                                                                : 4194304;
+  constexpr long kPlane = 1024;
+  long value = source.language.for_host   ? (plane ? 512 : 1048576)
+               : geometry.dimensions == 3 ? 128
+               : plane ? (source.language.key == "opencl" && long_loops ? 256 : kPlane)  // maybe a CPU
+               : long_loops || !geometry.of_block.empty() ? 16384
+                                                          : 4194304;
   for (std::size_t i = 0; i < std::min(source.parameters.size(), source.launch.arguments.size()); ++i)
     if (const auto launched = source.value(source.launch.arguments[i]).value_or(0); launched > 0)
       names.given[source.parameters[i].name] = launched;
+  if (value > kPlane &&
+      std::ranges::any_of(arguments.bytes, [&](const std::string& bytes) { return is_large(names, bytes, value); }))
+    value = kPlane;
   const auto macros = macros_of(source);
   const auto is_launched = [&](const std::string& name) {
     return !source.built_with(name).empty() || std::ranges::count(macros, name, &kernel_source::Macro::name) == 0;

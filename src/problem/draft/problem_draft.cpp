@@ -192,7 +192,7 @@ ProblemDraft written(const DraftSource& source, const std::filesystem::path& fol
   const std::string used =
       fmt::format("{}{}{}", arguments.lines, geometry.table, fmt::join(geometry.restrictions, " "));
   if (names.substitute && ends_of(used, names.size(0), used.size()).empty()) names.sizes.erase(names.sizes.begin());
-  add_sizes(source, geometry, names, guesses);
+  add_sizes(source, geometry, arguments, names, guesses);
   const std::vector<std::string> restrictions = satisfied(geometry.restrictions, source, names, guesses);
   const std::string compared = verification(arguments, guesses);
   return {head(source.kernel.name, restrictions) + guesses.remarks + "\n" + table("constants", names.constants) +
