@@ -152,6 +152,17 @@ TEST_F(Outputs, OfAFunctionThatIsFarFasterAfterItsFirstCallAreNoted) {
   EXPECT_THAT(measure(64).warnings, testing::IsEmpty());
 }
 
+// A count that is too small agrees with itself.
+TEST_F(Outputs, ThatDependOnMemoryOutsideOfTheBuffersAreWrong) {
+  device.kernels["double_32"] = [](const FakeLaunch& launch) {
+    for (std::size_t i = 0; i < kCount; ++i) launch.buffers[2]->floats()[i] = 2 * launch.buffers[1]->floats()[i + 1];
+    return 1e-3;
+  };
+  const Measurement measured = measure(32);
+  EXPECT_EQ(measured.status, Status::wrong_result);
+  EXPECT_THAT(measured.message, AllOf(HasSubstr("\"b\""), HasSubstr("outside")));
+}
+
 TEST_F(Outputs, OfARandomKernelAreNotedAndNotTakenForInputs) {
   float next = 0;
   device.kernels["double_32"] = [&next](const FakeLaunch& launch) {

@@ -47,10 +47,21 @@ GuardedBuffer::GuardedBuffer(Device& device, std::unique_ptr<Buffer> foreign)
 
 void GuardedBuffer::write(std::span<const std::byte> contents) {
   if (!whole_) return device_.write(*inside_, contents);
+  device_.write(*whole_, contents, kBefore);
+  write_zones();
+}
+
+void GuardedBuffer::write_zones() {
   const std::span zones(pattern_);
   device_.write(*whole_, zones.first(kBefore));
-  device_.write(*whole_, contents, kBefore);
-  device_.write(*whole_, zones.last(kBehind), kBefore + contents.size());
+  device_.write(*whole_, zones.last(kBehind), kBefore + inside_->bytes());
+}
+
+void GuardedBuffer::change_zones(bool other) {
+  constexpr std::ptrdiff_t kShift = 7;
+  if (!whole_) return;
+  std::ranges::rotate(pattern_, other ? pattern_.begin() + kShift : pattern_.end() - kShift);
+  write_zones();
 }
 
 std::optional<std::int64_t> GuardedBuffer::written_outside() const {
@@ -350,6 +361,10 @@ void ProblemBuffers::read_end(const std::string& name, std::span<std::byte> cont
 
 void ProblemBuffers::write_end(const std::string& name, std::span<const std::byte> contents) {
   device_.write(slot(name).live->inside(), contents, bytes(name) - contents.size());
+}
+
+void ProblemBuffers::change_zones(bool other) {
+  for (Slot& slot : slots_) slot.live->change_zones(other);
 }
 
 std::string ProblemBuffers::written_outside() {

@@ -38,11 +38,14 @@ class GuardedBuffer {
   Buffer& whole() const { return whole_ ? *whole_ : *inside_; }
   /// Writes contents and zones from the host.
   void write(std::span<const std::byte> contents);
+  /// Gives the zones another pattern, or the former one again. Only that one may be restored from whole().
+  void change_zones(bool other);
   /// Checks the zones. Returns the changed position that is nearest to the buffer, in bytes from the buffer's start
   /// (negative before it); nullopt if none has changed.
   std::optional<std::int64_t> written_outside() const;
 
  private:
+  void write_zones();
   Device& device_;
   std::vector<std::byte> pattern_;  ///< of both zones; empty: there are no zones
   mutable std::vector<std::byte> found_;
@@ -105,6 +108,10 @@ class ProblemBuffers {
   void read_end(const std::string& name, std::span<std::byte> contents) const;
   void write_end(const std::string& name, std::span<const std::byte> contents);
 
+  /// True if buffers have other names after an iteration.
+  bool swaps() const { return !final_names_.empty(); }
+  /// GuardedBuffer::change_zones() of all buffers.
+  void change_zones(bool other);
   /// Checks the guard zones of all buffers. Returns a message that names the buffers outside of which something was
   /// written, and then restores all memory from the host's copies; returns an empty string if none was.
   std::string written_outside();

@@ -350,6 +350,31 @@ bool OutputCheck::keeps_results(const std::string& name, std::span<const std::by
   return true;
 }
 
+/// Runs an iteration beside other contents of the zones around the buffers. Returns true, and sets status and message
+/// of `result`, if its outputs differ.
+bool OutputCheck::reads_outside(const std::function<void()>& iterate, Measurement& result) {
+  const auto differing = [&](bool other_zones) {
+    buffers_.restore();
+    if (other_zones) buffers_.change_zones(true);
+    iterate();
+    if (other_zones) buffers_.change_zones(false);
+    std::vector<std::byte> contents;
+    for (const std::string& name : buffers_.outputs()) {
+      contents.resize(verified_end(name).size());
+      buffers_.read_end(name, contents);
+      if (!same(contents, verified_end(name)) && !repeats(name, contents)) return name;
+    }
+    return std::string();
+  };
+  const std::string name = differing(true);
+  if (name.empty() || !differing(false).empty()) return false;  // random numbers differ each time
+  result.status = Status::wrong_result;
+  result.message = fmt::format(
+      "output \"{}\" depends on memory outside of the buffers: is the count of each buffer what the kernel reads?",
+      name);
+  return true;
+}
+
 bool OutputCheck::check_access(const std::function<void()>& iterate, Measurement& result) {
   const bool is_reference =
       examined_ == kExaminedFirst && problem_.verification.kind == Verification::Kind::first_correct && !verifier_;
@@ -379,7 +404,7 @@ bool OutputCheck::check_access(const std::function<void()>& iterate, Measurement
                       all, contents.size() < buffers_.bytes(name) ? " at the end" : "", name));
     if (!same(contents, verified_end(name))) suspects.emplace_back(name, repeats(name, contents));
   }
-  bool works = true;
+  bool works = true, random = false;
   if (!suspects.empty()) {
     buffers_.restore();
     // outputs of random numbers differ each time, sums in any order by rounding
@@ -388,6 +413,7 @@ bool OutputCheck::check_access(const std::function<void()>& iterate, Measurement
       read(name);
       works = works && !keeps_results(name, contents, result);
       if (right ? !same(contents, verified_end(name)) : !repeats(name, contents)) {
+        random = random || !right;
         if (is_reference && works && !right)
           access_warnings_.push_back(
               fmt::format("output \"{0}\" differs from launch to launch, so that others cannot agree with it: give "
@@ -405,6 +431,7 @@ bool OutputCheck::check_access(const std::function<void()>& iterate, Measurement
           name));
     }
   }
+  if (!reads_inside_ && works && !random && !buffers_.swaps()) works = reads_inside_ = !reads_outside(iterate, result);
   examined_ = kExaminedLater;
   result.warnings.insert(result.warnings.end(), access_warnings_.begin(), access_warnings_.end());
   return works;

@@ -55,7 +55,8 @@ class OutputCheck {
   /// is declared to read, near its results (at most 16 MiB at their ends for the first configuration, 64 KiB for later
   /// ones). Outputs that depend on these are restored before each timed launch from then on. Adds warnings about them,
   /// and about outputs of which much is not written. Returns false, and sets status and message of `result`, if a later
-  /// iteration does not write what the verified one has written: it would be timed without its work.
+  /// iteration does not write what the verified one has written: it would be timed without its work; or, until one
+  /// configuration does not, if outputs depend on what lies outside of the buffers.
   bool check_access(const std::function<void()>& iterate, Measurement& result);
   /// Returns false, and sets status and message of `result`, if kernels have written outside of their buffers or to an
   /// input; then all memory has been restored.
@@ -78,6 +79,7 @@ class OutputCheck {
   bool repeats(const std::string& name, std::span<const std::byte> contents) const;
   std::size_t take_unwritten(const std::string& name, std::span<const std::byte> other,
                              std::span<std::byte> contents) const;
+  bool reads_outside(const std::function<void()>& iterate, Measurement& result);
   bool keeps_results(const std::string& name, std::span<const std::byte> contents, Measurement& result) const;
 
   const Problem& problem_;
@@ -94,6 +96,7 @@ class OutputCheck {
   std::size_t earlier_bytes_ = 0;
   std::vector<std::string> access_warnings_;  ///< of check_access(), for all later configurations
   std::size_t examined_;                      ///< bytes at the end of an output
+  bool reads_inside_ = false;                 ///< check_access() has seen a configuration that reads nothing outside
   ExpectedOutputs actual_;                    ///< kept between configurations to avoid an allocation per run
   std::map<std::string, std::unique_ptr<PinnedMemory>> pinned_;  ///< memory of actual_
 };

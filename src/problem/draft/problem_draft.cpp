@@ -72,7 +72,8 @@ std::vector<std::string> satisfied(std::vector<std::string> restrictions, const 
     return std::ranges::all_of(restrictions, [&](const auto& one) { return holds_by_default(one, names); });
   };
   static const std::regex kDefault(R"(default = (\d{1,9}) \})");
-  for (auto& [name, text] : names.parameters | std::views::reverse) {
+  for (auto place = names.parameters.rbegin(); place != names.parameters.rend(); ++place) {
+    auto& [name, text] = *place;
     std::smatch found;
     if (source.launch.at != std::string::npos || source.used.contains(name) || hold() ||
         !std::regex_search(text, found, kDefault))
