@@ -100,9 +100,12 @@ bool has_winner(const TunedSession& tuned, const TuneArguments& arguments, const
   const auto certainty = ranked.confidence.probability_best;
   if (arguments.wisdom && ranked.results.provenance == Provenance::measured && ranked.results.space != 1 &&
       ranked.objective.kind() != Objective::Kind::pareto && (!certainty || *certainty < kSure))
-    fmt::print(stderr, "Wisdom: the winner is {}; a larger --budget, on a quiet machine, replaces it\n",
-               certainty ? fmt::format("the best with {:.0f} % probability only", 100 * *certainty)
-                         : "not confirmed: it was measured once");
+    fmt::print(
+        stderr,
+        "Wisdom: the winner is {}; a larger --budget (once the whole space is measured: --max-seconds), on a quiet "
+        "machine, replaces it\n",
+        certainty ? fmt::format("the best with {:.0f} % probability only", 100 * *certainty)
+                  : "not confirmed: it was measured once");
   const bool default_alone =
       ranked.default_row == ranked.best.front() && ranked.results.rows.size() == 1 && ranked.results.space != 1;
   if (default_alone && arguments.wisdom)
