@@ -118,11 +118,12 @@ std::string with_values(const std::string& count, const std::map<std::string, lo
 /// thread may vary nonetheless.
 std::set<std::string> multiplied_in(const ProblemNames& names, const Geometry& geometry, const std::string& allocated) {
   std::set<std::string> found;
-  for (const auto& [name, value] : largest_values(names, allocated)) {
+  for (const auto& largest : largest_values(names, allocated)) {
+    const std::string& name = largest.first;
     const std::vector<long> values = names.values_of(name);
     const bool of_block =
         std::ranges::any_of(geometry.block, [&](const std::string& block) { return names_in(block).contains(name); });
-    if (of_block || values.empty() || value != std::ranges::max(values)) continue;
+    if (of_block || values.empty() || largest.second != std::ranges::max(values)) continue;
     std::string in_source = name;
     for (const auto& [own, parameter] : names.template_parameters)
       if (parameter == name) in_source = own;
