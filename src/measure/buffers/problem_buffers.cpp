@@ -60,7 +60,7 @@ void GuardedBuffer::write_zones() {
 void GuardedBuffer::change_zones(bool other) {
   constexpr std::ptrdiff_t kShift = 7;
   if (!whole_) return;
-  std::ranges::rotate(pattern_, other ? pattern_.begin() + kShift : pattern_.end() - kShift);
+  std::rotate(pattern_.begin(), other ? pattern_.begin() + kShift : pattern_.end() - kShift, pattern_.end());
   write_zones();
 }
 
