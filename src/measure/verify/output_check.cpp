@@ -431,7 +431,8 @@ bool OutputCheck::check_access(const std::function<void()>& iterate, Measurement
           name));
     }
   }
-  if (!reads_inside_ && works && !random && !buffers_.swaps()) works = reads_inside_ = !reads_outside(iterate, result);
+  if (!reads_inside_ && works && !random && !buffers_.swaps() && !buffers_.outputs().empty())
+    works = reads_inside_ = !reads_outside(iterate, result);
   examined_ = kExaminedLater;
   result.warnings.insert(result.warnings.end(), access_warnings_.begin(), access_warnings_.end());
   return works;
