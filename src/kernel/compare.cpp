@@ -313,18 +313,18 @@ BufferComparison compare_output(const Verification& verification, const std::str
                                 std::span<const std::byte> actual, std::span<const std::byte> expected) {
   const auto how = verification.compare.find(output);
   const std::optional<double> given = verification.absolute_tolerance;
-  const double relative = verification.relative_tolerance;
-  const bool exact = is_whole(type) && !given && relative == Verification().relative_tolerance;
-  const double absolute = given ? *given : relative * usual_size(type, expected);
+  const bool exact = is_whole(type) && !given && verification.relative_tolerance == Verification().relative_tolerance;
+  const double relative = exact ? 0 : verification.relative_tolerance;
+  const double absolute = exact ? 0 : given ? *given : relative * usual_size(type, expected);
   BufferComparison found = compare(how == verification.compare.end() ? Compare::elements : how->second, type, actual,
-                                   expected, exact ? 0 : absolute, exact ? 0 : relative);
+                                   expected, absolute, relative);
   if (found.equal || actual.size() != expected.size()) return found;
   found.message += fmt::format(
       " (permitted: {}; absolute_tolerance and relative_tolerance of [verification])",
       exact ? "no difference of whole numbers" : fmt::format("{:.3g} + {} * |expected|", absolute, relative));
   constexpr std::size_t kSorted = std::size_t{1} << 20;  // bytes
   if (how == verification.compare.end() && actual.size() <= kSorted &&
-      compare(Compare::sorted, type, actual, expected, exact ? 0 : absolute, exact ? 0 : relative).equal)
+      compare(Compare::sorted, type, actual, expected, absolute, relative).equal)
     found.message += fmt::format(
         "; it has the same elements in another order: if any order is right, write compare = {{ {} = \"sorted\" }} "
         "there",

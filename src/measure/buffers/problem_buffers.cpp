@@ -381,7 +381,7 @@ std::string ProblemBuffers::written_outside() {
   if (message.empty()) return message;
   repair();
   return message +
-         ": is its count right, and does the kernel check bounds where the grid covers more, or a restriction " +
+         ": is its count right, and does the kernel check bounds where the grid covers more, or a restriction "
          "leave sizes that divide?";
 }
 
